@@ -1,0 +1,40 @@
+# Everything runs in its own virtual environment; only Python 3.11 or newer and a package registry are needed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint types bench lock clean
+
+demo: $(VENV)/.run
+	$(BIN)/sequester demo
+
+test: $(VENV)/.test
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sequester needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+# Each stamp is one locked set of packages, installed with hashes, plus this package in place.
+$(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --require-hashes -r $<
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Re-pin after changing pyproject.toml or requirements/*.in.
+lock: | $(VENV)/bin/python
+	$(PIP) install uv
+	cd requirements && for set in run test bench; do \
+	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    ../pyproject.toml $$set.in -o $$set.txt || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist sequester-demo

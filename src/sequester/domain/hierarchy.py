@@ -1,0 +1,141 @@
+"""Ordered leaves with nested levels, so that every generalized value is one interval of leaf codes.
+
+A taxonomy lists its leaves depth-first; numbers, dates and codes list theirs in sorted order. Level 0 keeps the
+leaves apart and the last level is the single group `*`. Because levels are nested partitions into intervals, a level
+is stored as nothing but the sorted first codes of its groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["category", "number", "code", "date"]
+Codes = NDArray[np.int32]
+
+EVERYTHING = "*"
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """The domain of one attribute. Frozen: a series keeps it for all its releases.
+
+    leaves    raw values in code order: str for categories and codes, float64 numbers, datetime64[D] dates.
+              When `missing` is true the last leaf stands for a missing value.
+    starts    per level, the first code of every group, ascending; `starts[0]` is every code, `starts[-1]` is [0].
+    names     per level, the published name of every group; names[0] are the leaves as text.
+    position  where each leaf lies on [0, 1], for measuring how wide an interval is. A missing leaf lies at 2, so
+              that mixing it with anything else counts as losing everything once widths are capped at 1.
+    """
+
+    kind: Kind
+    leaves: NDArray[Any]
+    starts: tuple[Codes, ...]
+    names: tuple[tuple[str, ...], ...]
+    position: NDArray[np.float64]
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        n = len(self.leaves)
+        assert n > 0
+        assert len(self.position) == n
+        assert len(self.starts[0]) == n
+        assert len(self.starts[-1]) == 1
+        assert all(len(s) == len(names) for s, names in zip(self.starts, self.names, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy {self.kind}: {self.size} leaves, {self.height + 1} levels>"
+
+    @property
+    def size(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    @property
+    def height(self) -> int:
+        """The level at which everything is one group; 0 when there is only one leaf."""
+        return len(self.starts) - 1
+
+    def groups(self, level: int) -> Codes:
+        """For every leaf, the number of its group at this level."""
+        marks = np.zeros(self.size, np.int32)
+        marks[self.starts[level][1:]] = 1
+        return np.cumsum(marks, dtype=np.int32)
+
+    def bounds(self, level: int) -> tuple[Codes, Codes]:
+        """For every group of this level, its first and its last code."""
+        first = self.starts[level]
+        last = np.append(first[1:], self.size).astype(np.int32) - np.int32(1)
+        return first, last
+
+    @cached_property
+    def group_names(self) -> dict[tuple[int, int], str]:
+        """(first, last) code of every group, at any level, to the name it is published under (finest level wins)."""
+        found: dict[tuple[int, int], str] = {}
+        for level in range(self.height + 1):
+            first, last = self.bounds(level)
+            for group, name in zip(zip(first.tolist(), last.tolist(), strict=True), self.names[level], strict=True):
+                found.setdefault(group, name)
+        return found
+
+    def width(self, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """How much of the domain each interval spans: 0 for one leaf, 1 for everything (Byun et al., Definition 4)."""
+        spans: NDArray[np.float64] = np.minimum(self.position[hi] - self.position[lo], 1.0)
+        return spans
+
+    def level_of(self, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+        """The lowest level at which each interval lies inside one group."""
+        level = np.zeros(len(lo), np.int32)
+        for step in range(self.height):
+            groups = self.groups(step)
+            level += ((level == step) & (groups[lo] != groups[hi])).astype(np.int32)
+        return level
+
+
+def nested(
+    kind: Kind,
+    leaves: NDArray[Any],
+    levels: Sequence[tuple[Codes, tuple[str, ...]]],
+    *,
+    position: NDArray[np.float64] | None = None,
+    missing: bool = False,
+) -> Hierarchy:
+    """A hierarchy from its levels, finest first; adds `*` on top, the missing leaf at the end, and drops repeats."""
+    names = [tuple(level[1]) for level in levels]
+    starts = [np.asarray(level[0], np.int32) for level in levels]
+    if missing:
+        # A category's missing leaf is one more leaf; elsewhere it is off the scale (see `position`).
+        leaves = np.append(leaves, np.array([_absent(leaves)], leaves.dtype))
+        starts = [np.append(s, np.int32(len(leaves) - 1)) for s in starts]
+        names = [(*n, MISSING) for n in names]
+        if position is not None:
+            position = np.append(position, 2.0)
+    if position is None:
+        position = np.arange(len(leaves)) / max(len(leaves) - 1, 1)
+    top = np.zeros(1, np.int32)
+    kept: list[tuple[Codes, tuple[str, ...]]] = [(starts[0], names[0])]
+    for start, name in [*zip(starts[1:], names[1:], strict=True), (top, (EVERYTHING,))]:
+        if len(start) < len(kept[-1][0]):
+            kept.append((start, name))
+    return Hierarchy(
+        kind=kind,
+        leaves=leaves,
+        starts=tuple(start for start, _ in kept),
+        names=tuple(name for _, name in kept),
+        position=np.asarray(position, np.float64),
+        missing=missing,
+    )
+
+
+def _absent(leaves: NDArray[Any]) -> Any:
+    if leaves.dtype.kind == "f":
+        return np.nan
+    if leaves.dtype.kind == "M":
+        return np.datetime64("NaT")
+    return MISSING

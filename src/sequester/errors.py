@@ -1,0 +1,76 @@
+"""Every error Sequester raises on purpose.
+
+    SequesterError            anything below; the command line turns each into its exit code
+    ├── PolicyError           the policy, or a file it names, is wrong             exit 6
+    ├── DataError             the table does not fit the policy                    exit 6
+    ├── GuaranteeError        a promise cannot be kept; nothing was written        exit 4
+    └── MissingLibrary        an optional library is needed for this input         exit 6
+
+No message, argument or `repr` of these holds a cell value or a person id: problems name columns, counts and
+row numbers. `Problem.values` is filled only on explicit request and is left out of every text form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, where, and the smallest fix."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    key: str | None = None
+    column: str | None = None
+    rows: int | None = None
+    values: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        subject = self.key or (f"column '{self.column}'" if self.column else "")
+        return ": ".join(part for part in (place, subject, self.message) if part)
+
+
+class SequesterError(Exception):
+    """Base of all errors raised on purpose."""
+
+    exit_code = 1
+
+
+class _Problems(SequesterError, ValueError):
+    """An error that lists every problem found, not only the first."""
+
+    exit_code = 6
+
+    def __init__(self, problems: str | Problem | Iterable[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        if isinstance(problems, Problem):
+            problems = (problems,)
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class PolicyError(_Problems):
+    """The policy, or a file it names, is wrong."""
+
+
+class DataError(_Problems):
+    """The table does not fit the policy."""
+
+
+class MissingLibrary(DataError):
+    """An optional library is needed for this input."""
+
+
+class GuaranteeError(SequesterError):
+    """A promise cannot be kept. Nothing weaker is returned or written."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, guarantee: str, required: object = None, observed: object = None) -> None:
+        self.guarantee, self.required, self.observed = guarantee, required, observed
+        super().__init__(message)
