@@ -7,8 +7,8 @@ is stored as nothing but the sorted first codes of its groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ class Hierarchy:
     names     per level, the published name of every group; names[0] are the leaves as text.
     position  where each leaf lies on [0, 1], for measuring how wide an interval is. A missing leaf lies at 2, so
               that mixing it with anything else counts as losing everything once widths are capped at 1.
+    aliases   further names that are understood but never published: a root's label, a level that repeats another.
     """
 
     kind: Kind
@@ -40,6 +41,7 @@ class Hierarchy:
     names: tuple[tuple[str, ...], ...]
     position: NDArray[np.float64]
     missing: bool = False
+    aliases: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.leaves)
@@ -84,6 +86,26 @@ class Hierarchy:
                 found.setdefault(group, name)
         return found
 
+    @cached_property
+    def labels(self) -> dict[str, tuple[int, int]]:
+        """Every name a group can be read by, to its (first, last) code.
+
+        The leaves of numbers and dates are left out: there are many, and they are read as numbers and dates.
+        """
+        found = {EVERYTHING: (0, self.size - 1)}
+        if self.missing:
+            found[MISSING] = (self.size - 1, self.size - 1)
+        for name, group in self.named_groups():
+            found.setdefault(name, group)
+        return found
+
+    def named_groups(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Every name of every group, finest first, then the aliases; without the leaves of numbers and dates."""
+        for level in range(0 if self.kind in ("category", "code") else 1, self.height + 1):
+            first, last = self.bounds(level)
+            yield from zip(self.names[level], zip(first.tolist(), last.tolist(), strict=True), strict=True)
+        yield from self.aliases.items()
+
     def width(self, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """How much of the domain each interval spans: 0 for one leaf, 1 for everything (Byun et al., Definition 4)."""
         spans: NDArray[np.float64] = np.minimum(self.position[hi] - self.position[lo], 1.0)
@@ -106,9 +128,16 @@ def nested(
     position: NDArray[np.float64] | None = None,
     missing: bool = False,
 ) -> Hierarchy:
-    """A hierarchy from its levels, finest first; adds `*` on top, the missing leaf at the end, and drops repeats."""
+    """A hierarchy from its levels, finest first; adds `*` on top and the missing leaf at the end.
+
+    A level that is no coarser than the one below it, or that is one group, is no level of its own: its names become
+    aliases.
+    """
     names = [tuple(level[1]) for level in levels]
     starts = [np.asarray(level[0], np.int32) for level in levels]
+    if leaves.dtype.kind == "U":
+        # A fixed width would cut the name of the missing leaf.
+        leaves = leaves.astype(object)
     if missing:
         # A category's missing leaf is one more leaf; elsewhere it is off the scale (see `position`).
         leaves = np.append(leaves, np.array([_absent(leaves)], leaves.dtype))
@@ -118,11 +147,16 @@ def nested(
             position = np.append(position, 2.0)
     if position is None:
         position = np.arange(len(leaves)) / max(len(leaves) - 1, 1)
-    top = np.zeros(1, np.int32)
     kept: list[tuple[Codes, tuple[str, ...]]] = [(starts[0], names[0])]
-    for start, name in [*zip(starts[1:], names[1:], strict=True), (top, (EVERYTHING,))]:
-        if len(start) < len(kept[-1][0]):
+    aliases: dict[str, tuple[int, int]] = {}
+    for start, name in zip(starts[1:], names[1:], strict=True):
+        if 1 < len(start) < len(kept[-1][0]):
             kept.append((start, name))
+        else:
+            last = np.append(start[1:], len(leaves)) - 1
+            aliases.update(zip(name, zip(start.tolist(), last.tolist(), strict=True), strict=True))
+    if len(kept[-1][0]) > 1:
+        kept.append((np.zeros(1, np.int32), (EVERYTHING,)))
     return Hierarchy(
         kind=kind,
         leaves=leaves,
@@ -130,6 +164,7 @@ def nested(
         names=tuple(name for _, name in kept),
         position=np.asarray(position, np.float64),
         missing=missing,
+        aliases=aliases,
     )
 
 

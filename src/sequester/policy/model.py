@@ -1,14 +1,18 @@
 """The policy as strict, frozen models. Unknown keys are errors, and numbers are not guessed from text.
 
-The models only describe. Loading with line numbers is in `load`, checks across keys are in `checks`.
+The models only describe. Loading with line numbers is in `load`, checks across keys are in `checks`, and what
+pydantic says is put into words in `phrase`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+
+# Passed as validation context by `load`, which has run the checks across keys itself.
+CHECKED = {"sequester": "checked"}
 
 Missing = Annotated[
     Literal["refuse", "category", "suppress"],
@@ -16,40 +20,41 @@ Missing = Annotated[
 ]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
+# The first and the last band may be open-ended.
+Edge = Annotated[float, Field(allow_inf_nan=True)]
+
 T = TypeVar("T")
 # Strict models take no list for a tuple; files have only lists.
 Many = Annotated[tuple[T, ...], BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
 Pair = Annotated[tuple[T, T], BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
 
-_MISSING = Field("refuse", description="What a missing cell means: an error, a value of its own, or a record left out.")
-
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class Identifier(Strict):
     """Dropped before anything else."""
 
-    role: Literal["identifier"]
+    role: Literal["identifier"] = Field(description="Names a person; dropped.")
 
 
 class Insensitive(Strict):
     """Published as it is."""
 
-    role: Literal["insensitive"]
+    role: Literal["insensitive"] = Field(description="Tells nothing about a person; published as it is.")
 
 
 class QuasiIdentifier(Strict):
     """What an adversary may know about a person; generalized."""
 
-    role: Literal["quasi-identifier"]
-    kind: Literal["category", "number", "code", "date"] = "category"
+    role: Literal["quasi-identifier"] = Field(description="May be known about a person; generalized.")
+    kind: Literal["category", "number", "code", "date"] = Field("category", description="What the cells are.")
     hierarchy: str | dict[str, Any] | list[Any] | None = Field(
         None, description="category: a tree of values, or an ARX hierarchy CSV (leaf;level1;...;*)."
     )
     range: Pair[float] | None = Field(None, description="number: lowest and highest value.")
-    bands: Many[float] | None = Field(None, description="number: edges of fixed bands, one level.")
+    bands: Many[Edge] | None = Field(None, description="number: edges of fixed bands, one level.")
     levels: Many[float] | Many[Literal["day", "month", "quarter", "year", "decade"]] | None = Field(
         None, description="number: widths of bands, each a multiple of the one before. date: calendar steps."
     )
@@ -62,13 +67,14 @@ class QuasiIdentifier(Strict):
 class Sensitive(Strict):
     """What nobody may learn about a person."""
 
-    role: Literal["sensitive"]
-    kind: Literal["category", "number"] = "category"
+    role: Literal["sensitive"] = Field(description="What nobody may learn about a person.")
+    kind: Literal["category", "number"] = Field("category", description="What the cells are; a number needs bands.")
     hierarchy: str | dict[str, Any] | list[Any] | None = Field(
         None, description="A tree of values or an ARX hierarchy CSV; used by the hierarchical distance."
     )
-    bands: Many[float] | None = Field(
-        None, description="number: edges of the bands that are published and protected as values."
+    bands: Many[Edge] | None = Field(
+        None,
+        description="number: edges of the bands that are published and protected as values, e.g. [0, 50, .inf].",
     )
     values: Literal["permanent", "transient"] = Field(
         "permanent", description="Whether a person keeps the value or it may differ in every release."
@@ -86,15 +92,15 @@ Attribute = Annotated[Identifier | Insensitive | QuasiIdentifier | Sensitive, Fi
 class Diversity(Strict):
     """l-diversity (Machanavajjhala et al.): every class has l well represented sensitive values."""
 
-    kind: Literal["distinct", "entropy", "recursive"]
-    l: float = Field(ge=1)  # noqa: E741 - the name of the parameter everywhere
+    kind: Literal["distinct", "entropy", "recursive"] = Field(description="How values are counted as represented.")
+    l: float = Field(ge=1, description="How many values; whole for distinct and recursive.")  # noqa: E741 - the name of the parameter everywhere
     c: float | None = Field(None, gt=0, description="recursive: the most frequent value stays below c times the tail.")
 
 
 class Closeness(Strict):
     """t-closeness (Li et al.): the distribution in every class is within t of the table's."""
 
-    t: float = Field(ge=0, le=1)
+    t: float = Field(ge=0, le=1, description="The largest distance between two distributions, from 0 to 1.")
     distance: Literal["equal", "ordered", "hierarchical"] | None = Field(
         None, description="Default: ordered for numbers, hierarchical with a hierarchy, else equal."
     )
@@ -103,15 +109,17 @@ class Closeness(Strict):
 class PopulationMap(Strict):
     """k-map (Sweeney): every published box fits at least k people of a population table."""
 
-    k: int = Field(ge=1)
+    k: int = Field(ge=1, description="How many people of the population fit each published row.")
     population: str = Field(description="A file with the quasi-identifier columns of the population.")
 
 
 class Lifetime(Strict):
     """Global guarantee (Wong et al.): nobody was ever linked to a value with more than 1/l, over all releases."""
 
-    l: float = Field(gt=1)  # noqa: E741 - the name of the parameter everywhere
-    strategy: Literal["constant-ratio", "geometric"] = "constant-ratio"
+    l: float = Field(gt=1, description="Nobody is linked to a value with more than 1/l.")  # noqa: E741
+    strategy: Literal["constant-ratio", "geometric"] = Field(
+        "constant-ratio", description="How the risk is spread over the releases."
+    )
     releases: int | None = Field(None, ge=1, description="constant-ratio: the number of releases planned for.")
     alpha: float | None = Field(None, gt=1, description="geometric: how much larger than the minimum ratio to stay.")
 
@@ -128,13 +136,13 @@ class Protect(Strict):
         description="Nobody is tied to one sensitive value with more than this; per value, '*' for the others.",
     )
     against: Many[Adversary] = Field(("insider",), description="Adversaries of a series.")
-    diversity: Diversity | None = None
-    closeness: Closeness | None = None
+    diversity: Diversity | None = Field(None, description="l-diversity of every class.")
+    closeness: Closeness | None = Field(None, description="t-closeness of every class to the whole table.")
     alpha: Fraction | dict[str, Fraction] | None = Field(
         None, description="(alpha,k)-anonymity: bound on each (or each named) value's share of a class."
     )
-    k_map: PopulationMap | None = None
-    lifetime: Lifetime | None = None
+    k_map: PopulationMap | None = Field(None, description="Every published row fits k people of a population.")
+    lifetime: Lifetime | None = Field(None, description="Transient values: a bound over all releases together.")
     sensitive: Literal["each", "joint", "both"] = Field(
         "each", description="Several sensitive attributes: protect each, their combination, or both."
     )
@@ -146,7 +154,7 @@ Loss = Literal["ncp", "ail", "dm", "class-size", "precision", "entropy"]
 class Mondrian(Strict):
     """Multidimensional recoding (LeFevre et al.)."""
 
-    name: Literal["mondrian"] = "mondrian"
+    name: Literal["mondrian"] = Field("mondrian", description="Cut the table into boxes, again and again.")
     cuts: Literal["gain", "median", "relaxed"] = Field(
         "gain", description="gain: the cut that shortens ranges most; median, relaxed: as published."
     )
@@ -155,16 +163,16 @@ class Mondrian(Strict):
 class FullDomain(Strict):
     """One level per attribute, optimal for the chosen loss over the whole lattice."""
 
-    name: Literal["full-domain"]
-    loss: Loss = "ncp"
+    name: Literal["full-domain"] = Field(description="Give every attribute one level for the whole table.")
+    loss: Loss = Field("ncp", description="The measure of information loss that is made smallest.")
     suppression: float = Field(0.0, ge=0, le=1, description="Largest fraction of records that may be left out.")
 
 
 class Specialize(Strict):
     """Top-down specialization of taxonomy cuts (Fung et al.)."""
 
-    name: Literal["specialize"]
-    loss: Literal["ncp", "precision", "entropy"] = "ncp"
+    name: Literal["specialize"] = Field(description="Start from the most general table and refine.")
+    loss: Literal["ncp", "precision", "entropy"] = Field("ncp", description="The measure that scores a refinement.")
 
 
 Method = Annotated[Mondrian | FullDomain | Specialize, Field(discriminator="name")]
@@ -173,35 +181,66 @@ Method = Annotated[Mondrian | FullDomain | Specialize, Field(discriminator="name
 class Output(Strict):
     """How a release is written."""
 
-    format: Literal["csv", "parquet"] = "csv"
-    numbers: Literal["interval", "bounds", "midpoint"] = "interval"
+    format: Literal["csv", "parquet"] = Field("csv", description="The kind of file.")
+    numbers: Literal["interval", "bounds", "midpoint"] = Field(
+        "interval", description="How a generalized number is written: [21-30], two columns, or its middle."
+    )
 
 
 class Input(Strict):
     """How delimited files are read, so that a series reads them the same way each time."""
 
     delimiter: str | None = Field(None, min_length=1, max_length=1, description="Default: found from the header.")
-    quote: str = Field('"', min_length=1, max_length=1)
-    encoding: str = "utf-8"
+    quote: str = Field('"', min_length=1, max_length=1, description="What surrounds cells that hold the delimiter.")
+    encoding: str = Field("utf-8", description="How characters are stored.")
     missing: Many[str] = Field(("",), description="Cells that mean: no value.")
 
 
 class Policy(Strict):
     """Everything a steward decides about one series of releases."""
 
-    version: Literal[1]
-    series: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    version: Literal[1] = Field(description="The version of this format.")
+    series: str = Field(
+        min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The name of the series of releases."
+    )
     person: str | None = Field(None, description="The column that says who a record is about; never published.")
-    attributes: dict[str, Attribute] = Field(min_length=1)
-    protect: Protect
-    method: Method = Mondrian()
+    attributes: dict[str, Attribute] = Field(min_length=1, description="Every column of the table, by its name.")
+    protect: Protect = Field(description="What is promised.")
+    method: Method = Field(Mondrian(), description="How a release is made.")
     infeasible: Literal["hold-back", "suppress", "refuse"] = Field(
         "hold-back", description="Series: what happens to newcomers or leavers that cannot be hidden."
     )
-    output: Output = Output()
-    input: Input = Input()
+    output: Output = Field(Output(), description="How a release is written.")
+    input: Input = Field(Input(), description="How delimited files are read.")
 
     _base: Path = PrivateAttr(default=Path())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy file. Everything that is wrong is in one PolicyError, with file, line and key."""
+        from sequester.policy.load import load_policy
+
+        return load_policy(path)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **_options: Any) -> Policy:
+        """A policy from a mapping; files it names are relative to the working directory. Raises PolicyError."""
+        from sequester.policy.document import Document
+        from sequester.policy.load import build_policy
+
+        return obj if isinstance(obj, Policy) else build_policy(Document("", obj), base=Path())
+
+    @model_validator(mode="after")
+    def _cross_check(self, info: ValidationInfo) -> Self:
+        """A policy built with the constructor is checked as strictly; pydantic then reports it in its own way."""
+        if info.context is not CHECKED:
+            from sequester.policy.checks import cross_check
+            from sequester.policy.document import dotted
+
+            issues = cross_check(self.model_dump(exclude_unset=True))
+            if issues:
+                raise ValueError("; ".join(f"{dotted(path)}: {message}" for path, message in issues))
+        return self
 
     @property
     def quasi_identifiers(self) -> dict[str, QuasiIdentifier]:

@@ -1,0 +1,5 @@
+"""`python -m sequester`."""
+
+from sequester.cli import main
+
+main()

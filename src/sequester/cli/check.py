@@ -1,0 +1,140 @@
+"""`sequester check`: is a policy right, and does a table fit it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from sequester.errors import Problem
+    from sequester.ingest.snapshot import Snapshot
+    from sequester.policy import Policy
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester check policy.yaml
+
+$ sequester check policy.yaml data.csv --show-values
+
+$ sequester check --schema > policy.schema.json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("check", epilog=EXAMPLES)(check)
+
+
+def check(
+    policy: Annotated[Path | None, typer.Argument(help="The policy file.", show_default=False)] = None,
+    data: Annotated[Path | None, typer.Argument(help="A table to check against it.", show_default=False)] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of policy files.")] = False,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Check a policy, and a table against it, and say in words what is promised."""
+    if schema:
+        _print_schema()
+        return
+    if policy is None:
+        raise typer.BadParameter("name a policy file, or ask for --schema", param_hint="POLICY")
+
+    from sequester.cli.terminal import print_json, values_may_show
+    from sequester.errors import DataError, PolicyError
+
+    try:
+        loaded, snapshot = _examine(policy, data, show_values=values_may_show(show_values))
+    except (PolicyError, DataError) as error:
+        if format is Format.TEXT:
+            raise
+        print_json({"valid": False, "problems": [_problem(problem) for problem in error.problems]})
+        raise typer.Exit(error.exit_code) from None
+    if format is Format.JSON:
+        print_json(_summary(loaded, snapshot))
+    else:
+        _show(policy, loaded, data, snapshot)
+
+
+def _examine(policy: Path, data: Path | None, *, show_values: bool) -> tuple[Policy, Snapshot | None]:
+    from sequester.policy import Policy
+
+    loaded = Policy.load(policy)
+    if data is None:
+        return loaded, None
+
+    from sequester.ingest import encode
+
+    return loaded, encode(data, loaded, show_values=show_values)
+
+
+def _print_schema() -> None:
+    from sequester.cli.terminal import print_json
+    from sequester.policy import Policy
+
+    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()})
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    """A problem without its values: what is piped somewhere is not on a terminal."""
+    return {name: getattr(problem, name) for name in ("file", "line", "key", "column", "rows", "message")}
+
+
+def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
+    from sequester.policy.describe import notes, promises
+
+    attributes = {
+        name: {"role": attribute.role, "kind": getattr(attribute, "kind", None)}
+        for name, attribute in policy.attributes.items()
+    }
+    summary: dict[str, Any] = {"valid": True, "problems": [], "series": policy.series, "person": policy.person}
+    summary |= {"attributes": attributes, "promises": promises(policy), "notes": notes(policy)}
+    if snapshot is not None:
+        summary["data"] = {"records": len(snapshot), "left_out": snapshot.left_out}
+    return summary
+
+
+def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from sequester.cli.terminal import console
+    from sequester.policy.describe import notes, promises, treatment
+
+    screen = console()
+    person = f", person {policy.person} (never published)" if policy.person else ""
+    screen.print(Text.assemble((str(file), "bold"), " is valid", f": series {policy.series}{person}."), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
+    for title in ("column", "role", "kind", "treatment"):
+        table.add_column(title, overflow="fold")
+    for name, attribute in policy.attributes.items():
+        table.add_row(Text(name, "bold"), attribute.role, getattr(attribute, "kind", ""), Text(treatment(attribute)))
+    screen.print()
+    screen.print(table)
+    for title, sentences in (("Promised", promises(policy)), ("Think about", notes(policy))):
+        if sentences:
+            screen.print()
+            screen.print(_bullets(title, sentences))
+    if snapshot is not None:
+        rows = (
+            "1 row without a value is" if snapshot.left_out == 1 else f"{snapshot.left_out:,} rows without a value are"
+        )
+        left = f"; {rows} left out" if snapshot.left_out else ""
+        screen.print()
+        screen.print(Text.assemble((str(data), "bold"), f" fits: {len(snapshot):,} records{left}."), soft_wrap=True)
+
+
+def _bullets(title: str, sentences: list[str]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0), title=title)
+    grid.title_justify, grid.title_style = "left", "bold"
+    for sentence in sentences:
+        grid.add_row("-", Text(sentence))
+    return grid

@@ -1,0 +1,78 @@
+"""`sequester init`: propose a first policy for a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester init data.csv
+
+$ sequester init data.csv --out hospital.yaml --force
+
+$ sequester init data.txt --delimiter "|" --encoding latin-1 --out -
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("init", epilog=EXAMPLES)(init)
+
+
+def init(
+    data: Annotated[Path, typer.Argument(help="A csv or parquet file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the policy; - for stdout.")] = Path(
+        "policy.yaml"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace a policy that exists.")] = False,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates cells; found from the header if not given.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="How characters are stored.")] = "utf-8",
+) -> None:
+    """Propose a commented first policy for a table.
+
+    Roles and kinds are guessed from column names and counts. No cell of the table is written into the policy.
+    """
+    to_stdout = str(out) == "-"
+    if not to_stdout and out.exists() and not force:
+        raise typer.BadParameter(f"{out} exists; --force replaces it, --out names another file", param_hint="--out")
+    if delimiter is not None and len(delimiter) != 1:
+        raise typer.BadParameter("must be one character", param_hint="--delimiter")
+
+    from sequester.policy.propose import propose
+
+    text = propose(data, delimiter=delimiter, encoding=encoding)
+    if to_stdout:
+        typer.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {out}: {error.strerror}", param_hint="--out") from None
+    _say_next(out, data)
+
+
+def _say_next(out: Path, data: Path) -> None:
+    from rich.text import Text
+
+    from sequester.cli.terminal import console
+    from sequester.policy import Policy
+
+    policy = Policy.load(out)
+    screen = console()
+    screen.print(Text.assemble("Wrote ", (str(out), "bold"), "."), soft_wrap=True)
+    found = {
+        "person": [policy.person] if policy.person else [],
+        "quasi-identifiers": list(policy.quasi_identifiers),
+        "sensitive": list(policy.sensitive),
+        "identifiers": [n for n, a in policy.attributes.items() if a.role == "identifier"],
+        "insensitive": list(policy.insensitive),
+    }
+    for role, names in found.items():
+        screen.print(Text.assemble("  ", (f"{role:18}", "dim"), ", ".join(names) or "none"), soft_wrap=True)
+    screen.print("These are guesses: read the comments in the file and correct it. Then:")
+    screen.print(Text(f"  sequester check {out} {data}", "bold"), soft_wrap=True)

@@ -1,0 +1,98 @@
+"""What the command line writes: results on stdout, everything else on stderr, and nothing private on either."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sequester.errors import Problem, SequesterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+class Format(str, Enum):  # noqa: UP042 - typer reads the values of a str enumeration
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that lets the application deal with a closed pipe."""
+    from rich.console import Console
+
+    class Pipe(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Pipe(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def values_may_show(wanted: bool) -> bool:
+    """Whether offending values may be printed: asked for, and only a person at a terminal reads them."""
+    allowed = sys.stdout.isatty() and sys.stderr.isatty()
+    if wanted and not allowed:
+        sys.stderr.write("--show-values is ignored: values are shown only on a terminal.\n")
+    return wanted and allowed
+
+
+def report_error(error: SequesterError) -> None:
+    """What is wrong, one line per problem, as `file:line: key: message`."""
+    from rich.text import Text
+
+    problems: Sequence[Problem] = getattr(error, "problems", ())
+    screen = console(stderr=True)
+    if not problems:
+        screen.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    for problem in problems:
+        subject = problem.key or (f"column '{problem.column}'" if problem.column else "")
+        place = ":".join(str(part) for part in (problem.file, problem.line) if part is not None)
+        line = Text.assemble(("error: ", "bold red"))
+        if place:
+            line.append(f"{place}: ")
+        if subject:
+            line.append(subject, "bold").append(": ")
+        screen.print(line.append(problem.message), soft_wrap=True)
+        # Filled only when values were asked for on a terminal.
+        if problem.values:
+            shown = ", ".join(_visible(value) for value in problem.values)
+            screen.print(Text(f"       values: {shown}", "dim"), soft_wrap=True)
+    if len(problems) > 1:
+        screen.print(Text(f"{len(problems)} problems", "bold"))
+
+
+def report_internal(error: Exception) -> None:
+    """The kind of a mistake of ours and its place. Its text may quote cells, so it is shown only on request."""
+    if os.environ.get("SEQUESTER_DEBUG") == "1":
+        traceback.print_exception(error, file=sys.stderr)
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    where = ""
+    if ours:
+        file = Path(ours[-1].filename).relative_to(_PACKAGE.parent).as_posix()
+        where = f" in {file}, line {ours[-1].lineno}"
+    sys.stderr.write(
+        f"internal error: {type(error).__name__}{where}\n"
+        "This is a mistake in Sequester, and nothing was published. SEQUESTER_DEBUG=1 shows the whole error,\n"
+        "which may quote cells of your data: look before you share it.\n"
+    )
+
+
+def _visible(value: str) -> str:
+    """A cell without anything that a terminal would act on."""
+    return value if value.isprintable() else ascii(value)[1:-1]

@@ -1,0 +1,201 @@
+"""Write the sides of boxes as published text, and read published text back.
+
+Every interval of a hierarchy has exactly one text, and reading that text gives the interval back. One leaf is its
+own text; a group is its name; anything else is `[21-30]`, `[1964-04-01 - 1964-06-30]`, `[02138-02141]`, or for
+categories a set of the largest groups inside, `{Asia, England}`. An interval that also holds the missing leaf is
+`{[60-90], missing}`. Reading also understands what other tools write (see `intervals` and `sets`). A set whose
+members are not neighbours is no interval; reading it as its hull would claim that people may have values which the
+publisher ruled out, so it is not understood.
+
+Both functions take distinct values, never rows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain import sets
+from sequester.domain.hierarchy import MISSING, Codes, Hierarchy
+from sequester.domain.intervals import (
+    AMBIGUOUS,
+    Intervals,
+    day_bounds,
+    interpret_dates,
+    interpret_numbers,
+    number_bounds,
+)
+
+__all__ = ["Intervals", "interpret_dates", "interpret_numbers", "read", "write"]
+
+Span = tuple[int, int]
+
+_NO_VALUE = frozenset({"", "na", "n/a", "nan", "nat", "none", "null"})
+_MASKED = re.compile(r"(?P<prefix>[^*]+)\*+", re.DOTALL)
+
+
+def write(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
+    """The published text of each interval of codes."""
+    lo, hi = np.asarray(lo, np.int32), np.asarray(hi, np.int32)
+    texts = _group_names(hierarchy, lo, hi)
+    rest = np.flatnonzero(np.array([text is None for text in texts], bool))
+    if len(rest):
+        compose = _category_texts if hierarchy.kind == "category" else _interval_texts
+        for place, text in zip(rest.tolist(), compose(hierarchy, lo[rest], hi[rest]), strict=True):
+            texts[place] = text
+    return [str(text) for text in texts]
+
+
+def read(hierarchy: Hierarchy, texts: Sequence[str | None]) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+    """The interval of codes each text stands for, and whether it was understood; -1 where it was not."""
+    reader = _Reader(hierarchy)
+    spans = [reader.span(text or "") or (-1, -1) for text in texts]
+    codes = np.array(spans, np.int32).reshape(-1, 2)
+    return codes[:, 0], codes[:, 1], codes[:, 0] >= 0
+
+
+def _group_names(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str | None]:
+    """The name of each interval that is a leaf or a group, of the finest level; else None."""
+    texts: list[str | None] = [None] * len(lo)
+    open_ = np.ones(len(lo), bool)
+    for level in range(hierarchy.height + 1):
+        first, last = hierarchy.bounds(level)
+        group = np.searchsorted(first, lo, side="right") - 1
+        hits = np.flatnonzero(open_ & (first[group] == lo) & (last[group] == hi))
+        open_[hits] = False
+        names = hierarchy.names[level]
+        for place, index in zip(hits.tolist(), group[hits].tolist(), strict=True):
+            texts[place] = names[index]
+    return texts
+
+
+def _interval_texts(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
+    """Intervals of a scale, that is of numbers, dates or codes."""
+    leaves = hierarchy.names[0]
+    between = " - " if hierarchy.kind == "date" else "-"
+    last = hierarchy.size - 1
+    texts = []
+    known = _group_names(hierarchy, lo, np.minimum(hi, last - 1)) if hierarchy.missing else [None] * len(lo)
+    for low, high, name in zip(lo.tolist(), hi.tolist(), known, strict=True):
+        absent = hierarchy.missing and high == last
+        text = name or f"[{leaves[low]}{between}{leaves[high - absent]}]"
+        texts.append(sets.join([text, MISSING], taken=hierarchy.labels) if absent else text)
+    return texts
+
+
+def _category_texts(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
+    """Each interval as the set of the largest groups inside it."""
+    ends: list[list[int]] = [[] for _ in range(hierarchy.size)]
+    for first, last in hierarchy.group_names:
+        ends[first].append(last)
+    texts = []
+    for low, high in zip(lo.tolist(), hi.tolist(), strict=True):
+        parts = []
+        while low <= high:
+            # Groups are found finest first, so their ends ascend.
+            end = ends[low][bisect_right(ends[low], high) - 1]
+            parts.append(hierarchy.group_names[low, end])
+            low = end + 1
+        texts.append(sets.join(parts, taken=hierarchy.labels))
+    return texts
+
+
+class _Reader:
+    """Reads texts against one hierarchy."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self.hierarchy = hierarchy
+        self.labels = hierarchy.labels
+        scale = hierarchy.leaves[:-1] if hierarchy.missing else hierarchy.leaves
+        # Plain lists are the fastest thing to bisect, one text at a time.
+        self.scale: list[Any] = (scale.astype(np.int64) if hierarchy.kind == "date" else scale).tolist()
+        by_kind: dict[str, Callable[[str], Span | None]] = {
+            "number": self._number,
+            "date": self._date,
+            "code": self._code,
+            "category": lambda text: None,
+        }
+        self.interval = by_kind[hierarchy.kind]
+
+    def span(self, text: str) -> Span | None:
+        """The codes of a text, to the letter if possible, else without the blanks around it."""
+        found = self._exactly(text)
+        if found is None and text != text.strip():
+            found = self._exactly(text.strip())
+        if found is None and self.hierarchy.missing and text.strip().lower() in _NO_VALUE:
+            found = self.labels[MISSING]
+        return found
+
+    def _exactly(self, text: str) -> Span | None:
+        found = self._item(text)
+        if found is not None or (self.hierarchy.kind == "number" and AMBIGUOUS.fullmatch(text)):
+            return found
+        for parts in sets.readings(text):
+            found = self._union(parts)
+            if found is not None:
+                return found
+        return None
+
+    def _item(self, text: str) -> Span | None:
+        found = self.labels.get(text)
+        if found is not None:
+            return found
+        if text and not text.strip("*"):
+            return 0, self.hierarchy.size - 1
+        return self.interval(text)
+
+    def _union(self, parts: Sequence[str]) -> Span | None:
+        spans = []
+        for part in parts:
+            found = self._item(part)
+            if found is None:
+                return None
+            spans.append(found)
+        spans.sort()
+        low, high = spans[0]
+        for first, last in spans[1:]:
+            if first > high + 1:
+                return None
+            high = max(high, last)
+        return low, high
+
+    def _number(self, text: str) -> Span | None:
+        bounds = number_bounds(text)
+        if bounds is None:
+            return None
+        first = (bisect_right if bounds.above else bisect_left)(self.scale, bounds.low)
+        last = (bisect_left if bounds.below else bisect_right)(self.scale, bounds.high) - 1
+        return (first, last) if first <= last else None
+
+    def _date(self, text: str) -> Span | None:
+        bounds = day_bounds(text)
+        return None if bounds is None else self._between(bounds[0], bounds[1])
+
+    def _code(self, text: str) -> Span | None:
+        masked = _MASKED.fullmatch(text)
+        if masked:
+            prefix = masked["prefix"]
+            first = bisect_left(self.scale, prefix)
+            last = bisect_right(self.scale, prefix, key=lambda leaf: leaf[: len(prefix)]) - 1
+            return (first, last) if first <= last else None
+        length = len(self.scale[0])
+        bracketed = len(text) > 2 and text[0] == "[" and text[-1] == "]"
+        body = text[1:-1] if bracketed else text
+        # All codes have one length, so the ends are found by position, whatever characters they have.
+        between = body[length:-length].strip()
+        if (
+            text.startswith("{")
+            or len(body) <= 2 * length
+            or between not in ({"-", "–", "..", ",", ";"} if bracketed else {"-", "–", ".."})
+        ):
+            return None
+        return self._between(body[:length], body[-length:])
+
+    def _between(self, low: Any, high: Any) -> Span | None:
+        first, last = bisect_left(self.scale, low), bisect_right(self.scale, high) - 1
+        return (first, last) if first <= last else None

@@ -1,0 +1,130 @@
+"""From any input and a policy to one encoded snapshot, or to everything that is wrong with it.
+
+Columns that the policy does not name are never read, and neither are identifiers: what is not in the policy cannot be
+published by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.domain.build import declared
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import DataError, Problem
+from sequester.ingest.snapshot import Snapshot
+from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_table
+from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+
+_CORRECT = "add them to the hierarchy, or correct the cells"
+_FROZEN = "the hierarchies of a series are frozen: correct the cells, or begin a new series"
+_UNION = "encode both tables with `encode_with_population`, whose domains hold the values of both"
+
+
+def encode(
+    source: Any,
+    policy: Policy,
+    *,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+    show_values: bool = False,
+    progress: Progress | None = None,
+) -> Snapshot:
+    """Read, check and encode a table; all problems of all columns come in one DataError.
+
+    hierarchies  the domains of a series, by attribute; they replace what the policy or the data would give
+    show_values  put up to ten offending values of a column into `Problem.values`; they are in no message
+    progress     called before each column with its name, its number and how many there are
+    """
+    table = read_table(source, _plan(policy, hierarchies, show_values=show_values), progress=progress)
+    _refuse(table.all_problems())
+    return _snapshot(table, policy, observe_domains(table))
+
+
+def encode_with_population(
+    source: Any,
+    policy: Policy,
+    *,
+    population: Any,
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+    show_values: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Snapshot, NDArray[np.int32]]:
+    """Like `encode`, with the quasi-identifiers of a population table as codes in the same domains.
+
+    Domains that come from the data then hold the values of both tables: a box also fits people of the population
+    whose values nobody in the snapshot has.
+    """
+    plan = _plan(policy, hierarchies, show_values=show_values)
+    table = read_table(source, plan, progress=progress)
+    people = read_table(population, _only_quasi(plan, policy), progress=progress)
+    _refuse([*table.all_problems(), *_of_population(people)])
+    domains = observe_domains(table, people)
+    return _snapshot(table, policy, domains), people.codes(tuple(policy.quasi_identifiers), domains)
+
+
+def encode_population(
+    source: Any, policy: Policy, snapshot: Snapshot, *, show_values: bool = False
+) -> NDArray[np.int32]:
+    """The codes of a population table in the domains that a snapshot already has; values outside them are an error.
+
+    That is enough where the policy fixes the domains; otherwise use `encode_with_population`.
+    """
+    domains = dict(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True))
+    attributes = policy.quasi_identifiers
+    fixes = {name: _UNION if attribute.hierarchy is None else _CORRECT for name, attribute in attributes.items()}
+    people = read_table(source, Plan(attributes, domains, fixes, policy.input, show_values=show_values))
+    _refuse(_of_population(people))
+    return people.codes(snapshot.quasi_names, domains)
+
+
+def _plan(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Plan:
+    attributes: dict[str, QuasiIdentifier | Sensitive] = {**policy.quasi_identifiers, **policy.sensitive}
+    known, fixes, problems = {}, {}, []
+    for name, attribute in attributes.items():
+        if hierarchies and name in hierarchies:
+            known[name], fixes[name] = hierarchies[name], _FROZEN
+            if attribute.missing == "category" and not known[name].missing:
+                problems.append(Problem("the hierarchy of the series has no place for missing cells", column=name))
+        # A range of integers is a domain only if the column has no fractions: the data decides.
+        elif attribute.hierarchy is not None or isinstance(attribute, Sensitive):
+            hierarchy = declared(attribute, policy.path)
+            if hierarchy is not None:
+                known[name], fixes[name] = hierarchy, _CORRECT
+    _refuse(problems)
+    return Plan(attributes, known, fixes, policy.input, policy.person, policy.insensitive, show_values)
+
+
+def _only_quasi(plan: Plan, policy: Policy) -> Plan:
+    return replace(plan, attributes=policy.quasi_identifiers, person=None, plain=())
+
+
+def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) -> Snapshot:
+    quasi, sensitive = tuple(policy.quasi_identifiers), tuple(policy.sensitive)
+    kept, records = table.kept, table.records
+    mask = None if kept is None else pa.array(kept)
+    plain = pa.table(table.plain)
+    return Snapshot(
+        quasi_names=quasi,
+        quasi=table.codes(quasi, domains),
+        quasi_domains=tuple(domains[name] for name in quasi),
+        sensitive_names=sensitive,
+        sensitive=table.codes(sensitive, domains),
+        sensitive_domains=tuple(domains[name] for name in sensitive),
+        person=table.person if mask is None or table.person is None else table.person.filter(mask),
+        insensitive=plain if mask is None or not table.plain else plain.filter(mask),
+        left_out=table.rows - records,
+    )
+
+
+def _of_population(people: Table) -> list[Problem]:
+    return [replace(problem, file=problem.file or "population table") for problem in people.all_problems()]
+
+
+def _refuse(problems: list[Problem]) -> None:
+    if problems:
+        raise DataError(problems)

@@ -1,0 +1,82 @@
+"""Open and read any input: files by their suffix, frames by their type."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sequester.errors import DataError, Problem
+from sequester.ingest.csv import COMPRESSION, open_delimited
+from sequester.ingest.frames import open_frame
+from sequester.ingest.parquet import open_parquet
+from sequester.ingest.source import Source, Wanted, same_names
+from sequester.policy.model import Input
+
+DELIMITED = (".csv", ".tsv", ".txt")
+ACCEPTED = "a path, a pandas or polars frame, an Arrow table or stream, or a DuckDB relation"
+
+
+def read(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    quote: str = '"',
+    encoding: str = "utf-8",
+    missing: Sequence[str] = ("",),
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """Read a table as it is; of a delimited file every cell is text and the cells in `missing` are null.
+
+    `columns` limits what is read to those of the names that exist.
+    """
+    form = Input(delimiter=delimiter, quote=quote, encoding=encoding, missing=tuple(missing))
+    wanted = Wanted(None if columns is None else tuple(columns))
+    opened = open_source(source, wanted, form=form)
+    return pa.table({name: opened.load(name) for name in wanted.among(opened.names)})
+
+
+def open_source(source: Any, wanted: Wanted, *, form: Input) -> Source:
+    """Open an input without reading its rows."""
+    if isinstance(source, str | os.PathLike):
+        opened: Source | None = _open_file(Path(source), wanted, form)
+    else:
+        opened = open_frame(source, wanted)
+    if opened is None:
+        raise DataError(f"cannot read a table from an object of type {type(source).__name__}; give {ACCEPTED}")
+    problem = same_names(opened.names, wanted.columns)
+    if problem:
+        raise DataError(problem)
+    return opened
+
+
+def _open_file(path: Path, wanted: Wanted, form: Input) -> Source:
+    if path.is_dir():
+        parts = sorted(path.glob("*.parquet"))
+        if not parts:
+            raise DataError(Problem("is a folder without .parquet files; name a file", file=str(path)))
+        return open_parquet(parts, wanted)
+    if not path.exists():
+        raise DataError(Problem("there is no such file", file=str(path)))
+    if not path.is_file():
+        raise DataError(Problem("is not a file", file=str(path)))
+    if not os.access(path, os.R_OK):
+        raise DataError(Problem("may not be read by this user", file=str(path)))
+    if path.stat().st_size == 0:
+        raise DataError(Problem("the file is empty", file=str(path)))
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".parquet":
+        return open_parquet([path], wanted)
+    if suffixes and suffixes[-1] in COMPRESSION:
+        suffixes.pop()
+    if not suffixes or suffixes[-1] not in DELIMITED:
+        known = ", ".join((*DELIMITED, ".parquet"))
+        raise DataError(
+            Problem(
+                f"unknown kind of file; known are {known}, and text packed as {', '.join(COMPRESSION)}", file=str(path)
+            )
+        )
+    return open_delimited(path, wanted, form=form)

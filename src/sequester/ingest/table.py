@@ -1,0 +1,180 @@
+"""A table that is read and checked against its policy, but not yet in codes: domains may need all its values first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.domain.build import band_codes, observe
+from sequester.domain.codec import Mask, to_codes
+from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.errors import DataError, Problem
+from sequester.ingest.read import open_source
+from sequester.ingest.source import Wanted, quietly
+from sequester.ingest.validate import Cells, Examination, check_people, missing_columns
+from sequester.policy.model import Input, QuasiIdentifier, Sensitive
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which columns to read, as what.
+
+    known   hierarchies that are fixed before the data
+    fixes   per attribute with a known hierarchy, what to do about a value outside it
+    """
+
+    attributes: Mapping[str, QuasiIdentifier | Sensitive]
+    known: Mapping[str, Hierarchy]
+    fixes: Mapping[str, str]
+    form: Input
+    person: str | None = None
+    plain: tuple[str, ...] = ()
+    show_values: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Everything to read; the person first, since looking for repeated people takes the most memory."""
+        return (*([self.person] if self.person is not None else []), *self.attributes, *self.plain)
+
+
+@dataclass(repr=False)
+class Table:
+    """The columns of one input. With problems, it is good for nothing but reporting them."""
+
+    plan: Plan
+    rows: int = 0
+    cells: dict[str, Cells] = field(default_factory=dict)
+    person: pa.Array | None = None
+    plain: dict[str, pa.ChunkedArray] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    @cached_property
+    def kept(self) -> Mask | None:
+        """The rows that `missing: suppress` leaves in; None for all."""
+        lacking = np.zeros(self.rows, np.bool_)
+        for name, cells in self.cells.items():
+            if self.plan.attributes[name].missing == "suppress":
+                lacking |= cells.index < 0
+        return ~lacking if lacking.any() else None
+
+    @property
+    def records(self) -> int:
+        """How many rows are left in."""
+        return self.rows if self.kept is None else int(self.kept.sum())
+
+    def all_problems(self) -> list[Problem]:
+        """What was found while reading, and a table of which nothing is left."""
+        if self.problems or self.records:
+            return self.problems
+        return [Problem(f"all {self.rows} rows lack a value that `missing: suppress` asks for; nothing is left")]
+
+    def values(self, name: str) -> pa.Array | NDArray[Any]:
+        """The distinct values of an attribute in the rows that are left in."""
+        cells = self.cells[name]
+        used = np.zeros(len(cells.values) + 1, np.bool_)
+        used[cells.index if self.kept is None else cells.index[self.kept]] = True
+        used = used[:-1]
+        return cells.values.filter(pa.array(used)) if isinstance(cells.values, pa.Array) else cells.values[used]
+
+    def codes(self, names: tuple[str, ...], domains: Mapping[str, Hierarchy]) -> NDArray[np.int32]:
+        """One row of codes per attribute. Lets go of the cells, so that a large table is not held twice."""
+        kept = self.kept
+        codes = np.empty((len(names), self.records), np.int32)
+        for row, name in zip(codes, names, strict=True):
+            cells, domain = self.cells.pop(name), domains[name]
+            # The place after the last value stands for a missing one; index -1 finds it.
+            code = np.append(_codes(self.plan.attributes[name], domain, cells), np.int32(domain.size - 1))
+            np.take(code, cells.index if kept is None else cells.index[kept], mode="wrap", out=row)
+        return codes
+
+
+def read_table(source: Any, plan: Plan, *, progress: Progress | None = None) -> Table:
+    """Read and check every column of the plan; whatever is wrong is collected in the table."""
+    table = Table(plan)
+    try:
+        opened = open_source(source, Wanted(plan.columns, frozenset(plan.attributes)), form=plan.form)
+    except DataError as error:
+        table.problems += error.problems
+        return table
+    table.problems += missing_columns(plan.columns, opened.names)
+    present = [name for name in plan.columns if name in opened.names]
+    problems: list[Problem] = []
+    for number, name in enumerate(present, start=1):
+        if progress is not None:
+            progress(name, number, len(present))
+        try:
+            _take(table, name, opened.load(name), problems)
+        except DataError as error:
+            problems += error.problems
+    if present and not table.rows and not problems:
+        problems.append(Problem("the table has no rows"))
+    # An input that fails as a whole fails for each of its columns.
+    table.problems += dict.fromkeys(problems)
+    return table
+
+
+def observe_domains(*tables: Table) -> dict[str, Hierarchy]:
+    """The hierarchies of the first table's attributes: the known ones, and the others from the values of all tables."""
+    plan, domains, problems = tables[0].plan, dict(tables[0].plan.known), []
+    for name, attribute in plan.attributes.items():
+        if name in domains:
+            continue
+        found = [table.values(name) for table in tables if name in table.cells]
+        try:
+            domains[name] = observe(attribute, _together(found))
+        except DataError as error:
+            problems += [replace(problem, column=name) for problem in error.problems]
+    if problems:
+        raise DataError(problems)
+    return domains
+
+
+def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Problem]) -> None:
+    plan, table.rows = table.plan, len(column)
+    if not table.rows:
+        return
+    if name == plan.person:
+        problems += check_people(column, name, tokens=plan.form.missing)
+        table.person = _whole(column, name)
+    elif name in plan.attributes:
+        examination = Examination(name, plan.attributes[name], show_values=plan.show_values)
+        try:
+            cells = examination.understand(column, tokens=plan.form.missing)
+            if name in plan.known:
+                codes = _codes(plan.attributes[name], plan.known[name], cells)
+                examination.look_up(cells, codes, fix=plan.fixes[name])
+            table.cells[name] = cells
+        finally:
+            problems += examination.problems
+    else:
+        table.plain[name] = column
+
+
+def _codes(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, cells: Cells) -> Codes:
+    if isinstance(attribute, Sensitive) and attribute.kind == "number" and attribute.bands is not None:
+        return band_codes(attribute.bands, cells.values)
+    return to_codes(domain, cells.values)
+
+
+def _together(parts: list[pa.Array | NDArray[Any]]) -> list[str] | NDArray[Any]:
+    if all(isinstance(part, pa.Array) for part in parts):
+        texts: list[str] = pa.concat_arrays(parts).to_pylist()
+        return texts
+    return np.concatenate(parts)
+
+
+def _whole(column: pa.ChunkedArray, name: str) -> pa.Array:
+    """One array; text beyond what 32-bit offsets reach is widened."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) and column.nbytes > np.iinfo(np.int32).max:
+        column = column.cast(pa.large_string())
+    return quietly(lambda: pa.concat_arrays(column.chunks), lambda _: Problem("cannot be read", column=name))

@@ -1,0 +1,1 @@
+"""How a release is made: codes and limits in, classes out."""

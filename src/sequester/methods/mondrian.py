@@ -1,0 +1,64 @@
+"""Multidimensional recoding by recursive cuts (LeFevre, DeWitt and Ramakrishnan, Mondrian).
+
+Published cuts take the median of the widest attribute, `strict` or `relaxed`. The default is *gain cuts*: any position
+of any attribute, the one that shortens the summed ranges most. On real data that loses a third less.
+Cutting stops only where no cut leaves both sides safe; that is final, because the criteria are monotone.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import PolicyError
+from sequester.methods.classes import Classes
+
+if TYPE_CHECKING:
+    from sequester.methods.guard import Guard
+
+_PARALLEL_FROM = 100_000
+
+
+def mondrian(
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    cuts: Literal["gain", "median", "relaxed"] = "gain",
+) -> Classes:
+    """Cut the records, given as codes (attributes, records), into as many safe classes as the cuts allow."""
+    from sequester.kernels import mondrian as kernels
+
+    if guard.known and cuts == "relaxed":
+        raise PolicyError("k_map needs classes whose boxes do not overlap: use cuts gain or median")
+    count = codes.shape[1]
+    order = np.arange(count, dtype=np.int32)
+    rows = np.ascontiguousarray(codes.T)
+    values = guard.values.copy()
+    population = guard.population.copy()
+    first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
+    position = np.concatenate([domain.position for domain in domains])
+    mode = {"gain": kernels.GAIN, "median": kernels.MEDIAN, "relaxed": kernels.RELAXED}[cuts]
+
+    def cut(begin: int, end: int, coarse: int) -> NDArray[np.int64]:
+        starts: NDArray[np.int64] = kernels.cut_rows(
+            rows, values, order, begin, end, coarse, mode, position, first_leaf, population, guard.known, guard.limits
+        )  # fmt: skip
+        return starts
+
+    threads = os.cpu_count() or 1
+    if count < _PARALLEL_FROM or threads == 1 or guard.known:
+        starts = cut(0, count, 0)
+    else:
+        # Runs are independent and each is cut the same way whoever does it: the result does not depend on threads.
+        begins = np.sort(cut(0, count, max(count // (8 * threads), 1)))
+        ends = np.append(begins[1:], count)
+        tasks = sorted(zip(begins.tolist(), ends.tolist(), strict=True), key=lambda task: task[0] - task[1])
+        with ThreadPoolExecutor(threads) as pool:
+            starts = np.concatenate(list(pool.map(lambda task: cut(task[0], task[1], 0), tasks)))
+    return Classes(*kernels.bound_runs(rows, order, np.sort(starts)))

@@ -1,0 +1,266 @@
+"""Measure one table, made by us or by anyone: how anonymous it is, what it lost, which promises it keeps."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sequester.domain.hierarchy import Codes
+from sequester.errors import DataError
+from sequester.guarantees.closeness import Closeness, Distance
+from sequester.guarantees.confidence import Confidence, bounds_of
+from sequester.guarantees.criterion import Outcome
+from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
+from sequester.guarantees.requirement import Boxes, Requirement, View, assess, default_distance
+from sequester.metrics.loss import losses
+from sequester.metrics.published import (
+    Published,
+    Table,
+    boxes_of,
+    classes_of,
+    domains_of,
+    exact_codes,
+    open_table,
+    publish_domains,
+)
+from sequester.metrics.queries import query_error
+from sequester.policy.model import Policy
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How one sensitive view is spread over the classes: the worst class for each number.
+
+    l           fewest different values
+    entropy_l   least exp(entropy): as uncertain as this many equally frequent values
+    confidence  largest share of a value that is not ordinary
+    t           largest distance from the table, per distance
+    distance    the one that counts here: the policy's, or the default for the attribute
+    """
+
+    l: int  # noqa: E741 - the name of the parameter everywhere
+    entropy_l: float
+    confidence: float
+    t: dict[Distance, float]
+    distance: Distance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**self.__dict__, "t": dict(self.t)}
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """What was found in one table. `l`, `entropy_l`, `t`, `confidence` are the worst over the sensitive views.
+
+    `t` uses each view's own distance (the policy's, or its default); all distances are in `sensitive`. They are None
+    without a sensitive attribute. `suppressed` counts the original's records that the table lacks.
+    """
+
+    records: int
+    classes: int
+    k: int
+    l: int | None  # noqa: E741 - the name of the parameter everywhere
+    entropy_l: float | None
+    t: float | None
+    confidence: float | None
+    loss: dict[str, float]
+    promises: tuple[Outcome, ...]
+    sensitive: dict[str, Spread] = field(default_factory=dict)
+    suppressed: int = 0
+    query_error: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether every promise of the policy about a single release is kept."""
+        return all(promise.holds for promise in self.promises)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, without any cell of the table."""
+        return {
+            "records": self.records,
+            "classes": self.classes,
+            "suppressed": self.suppressed,
+            "k": self.k,
+            "l": self.l,
+            "entropy_l": self.entropy_l,
+            "t": self.t,
+            "confidence": self.confidence,
+            "sensitive": {name: spread.to_dict() for name, spread in self.sensitive.items()},
+            "loss": dict(self.loss),
+            "query_error": self.query_error,
+            "promises": [promise.to_dict() for promise in self.promises],
+            "holds": self.holds,
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        numbers = {"k": self.k, "l": self.l, "t": self.t, "confidence": self.confidence, "ncp": self.loss["ncp"]}
+        shown = ", ".join(f"{name}={value:.4g}" for name, value in numbers.items() if value is not None)
+        broken = sum(not promise.holds for promise in self.promises)
+        verdict = f"{broken} of {len(self.promises)} promises broken" if broken else "holds"
+        return f"<Measurement: {self.records} records in {self.classes} classes, {shown}, {verdict}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{promise.promise}{f' ({promise.view})' if promise.view else ''}", promise.required, promise.observed)
+            for promise in self.promises
+        ]
+        marks = ["kept" if promise.holds else "broken" for promise in self.promises]
+        body = "".join(
+            f"<tr><td>{html.escape(text)}</td><td>{required:.4g}</td>"
+            f"<td>{'' if observed is None else f'{observed:.4g}'}</td><td>{mark}</td></tr>"
+            for (text, required, observed), mark in zip(rows, marks, strict=True)
+        )
+        costs = ", ".join(f"{name} {value:.4g}" for name, value in self.loss.items())
+        return (
+            f"<p>{self.records} records in {self.classes} classes, loss: {html.escape(costs)}</p>"
+            f"<table><tr><th>promise</th><th>required</th><th>observed</th><th></th></tr>{body}</table>"
+        )
+
+
+def measure(
+    source: Any,
+    policy: Policy,
+    *,
+    original: Any = None,
+    queries: int = 0,
+    seed: int | None = None,
+    show_values: bool = False,
+) -> Measurement:
+    """Measure a file or frame with the quasi-identifiers as published and the sensitive values.
+
+    Without `original` the domains that the policy does not declare are the published ones, so losses are relative to
+    what the table itself shows; midpoints count as exact values. With it (the raw table behind the release, in any
+    row order) domains are the publisher's, records that are not in the release count as lost, entropy loss is added,
+    and `queries` random range counts compare the two. Cells that are not understood are an error with column and
+    count; `show_values` puts the values into its `Problem.values`.
+    """
+    if queries and original is None:
+        raise ValueError("queries compare with the original table; give it as `original`")
+    table = open_table(source, policy)
+    raw = None if original is None else open_table(original, policy, own=True)
+    if raw is not None and raw.rows < table.rows:
+        lacking = table.rows - raw.rows
+        raise DataError(f"the original has {lacking} rows fewer than the table; give the table behind this release")
+    published = classes_of(table, publish_domains(policy, table, raw), show_values=show_values)
+    quasi = None if raw is None else exact_codes(raw.quasi, published.domains, show_values=show_values)
+    sensitive_domains = domains_of(policy, table.sensitive, *([] if raw is None else [raw.sensitive]))
+    sensitive = exact_codes(table.sensitive, sensitive_domains, show_values=show_values)
+    requirement = Requirement.from_policy(policy, sensitive_domains)
+    boxes, population = _population(policy, table, published, show_values=show_values)
+    suppressed = table.left_out if raw is None else raw.rows + raw.left_out - table.rows
+    error = None
+    if queries and raw is not None and quasi is not None:
+        raw_sensitive = exact_codes(raw.sensitive, sensitive_domains, show_values=show_values)
+        error = query_error(
+            published,
+            published.domains,
+            original=quasi,
+            queries=queries,
+            seed=seed,
+            original_sensitive=raw_sensitive[0] if len(raw_sensitive) else None,
+            member=published.member,
+            sensitive=sensitive[0] if len(sensitive) else None,
+            sensitive_size=sensitive_domains[0].size if sensitive_domains else 0,
+        )
+    return replace(
+        assess_classes(
+            published,
+            requirement,
+            policy,
+            sensitive=sensitive,
+            suppressed=suppressed,
+            quasi=quasi,
+            boxes=boxes,
+            population=population,
+        ),
+        query_error=error,
+    )
+
+
+def assess_classes(
+    published: Published,
+    requirement: Requirement,
+    policy: Policy,
+    *,
+    sensitive: Codes,
+    suppressed: int = 0,
+    quasi: Codes | None = None,
+    boxes: Boxes | None = None,
+    population: Codes | None = None,
+) -> Measurement:
+    """Measure classes that are already codes; `sensitive` and `published.member` are those of the published records.
+
+    `quasi` are the raw codes of all records, with those left out; `boxes` and `population` serve a k-map.
+    """
+    spreads = _spreads(policy, requirement, sensitive, published)
+    return Measurement(
+        records=len(published.member),
+        classes=len(published),
+        k=int(published.size.min()),
+        l=min((spread.l for spread in spreads.values()), default=None),
+        entropy_l=min((spread.entropy_l for spread in spreads.values()), default=None),
+        t=max((spread.t[spread.distance] for spread in spreads.values()), default=None),
+        confidence=max((spread.confidence for spread in spreads.values()), default=None),
+        loss=losses(published, published.domains, suppressed=suppressed, quasi=quasi),
+        promises=requirement.check(published.member, sensitive, boxes=boxes, population=population),
+        sensitive=spreads,
+        suppressed=suppressed,
+    )
+
+
+def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, published: Published) -> dict[str, Spread]:
+    attributes = policy.sensitive.values()
+    # Every value that is not ordinary gets the same bound, so that the worst one is the one with the largest share.
+    probe = replace(
+        requirement,
+        confidence=tuple(
+            Confidence(bounds_of(0.5, domain.names[0], ordinary=attribute.ordinary))
+            for attribute, domain in zip(attributes, requirement.domains, strict=True)
+        ),
+        closeness=tuple(
+            near or Closeness(1.0, default_distance(attribute), levels=domain.starts)
+            for near, attribute, domain in zip(requirement.closeness, attributes, requirement.domains, strict=True)
+        ),
+    )
+    return {view.name: _spread(view, published) for view in probe.views(sensitive)}
+
+
+def _spread(view: View, published: Published) -> Spread:
+    assert view.confidence is not None
+    assert view.closeness is not None
+    near = view.closeness
+    distances: list[Distance] = ["equal"]
+    if near.levels:
+        distances = ["equal", "ordered", "hierarchical"]
+    criteria = [
+        DistinctDiversity(1),
+        EntropyDiversity(1),
+        view.confidence,
+        *(replace(near, distance=distance) for distance in distances),
+    ]
+    found = [
+        outcome.observed or 0.0 for outcome in assess(criteria, view, member=published.member, classes=len(published))
+    ]
+    return Spread(int(found[0]), found[1], found[2], dict(zip(distances, found[3:], strict=True)), near.distance)
+
+
+def _population(
+    policy: Policy, table: Table, published: Published, *, show_values: bool
+) -> tuple[Boxes | None, Codes | None]:
+    """The boxes and the population in common domains, wide enough for both."""
+    if policy.protect.k_map is None:
+        return None, None
+    people = open_table(policy.path(policy.protect.k_map.population), policy, sensitive=False, own=True)
+    domains = domains_of(policy, table.quasi, people.quasi)
+    _, first = np.unique(published.member, return_index=True)
+    boxes = boxes_of(table, domains, first=first, show_values=show_values)
+    return boxes, exact_codes(people.quasi, domains, show_values=show_values)

@@ -1,0 +1,272 @@
+"""A table as published, by us or by another tool, as classes and codes.
+
+Cells may be raw, generalized, or a mix. Domains are those the policy declares; what it leaves open is taken from the
+cells themselves: of numbers, dates and codes the ends of the published intervals, of categories the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sequester.domain import codec, notation
+from sequester.domain.build import band_codes
+from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.errors import DataError, Problem
+from sequester.guarantees.criterion import row_groups
+from sequester.ingest.read import read
+from sequester.metrics.ends import domain_of, unbounded
+from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+
+_VALUES_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Column:
+    """One attribute's cells: the distinct texts, and for every row which of them it has (-1: none)."""
+
+    name: str
+    attribute: QuasiIdentifier | Sensitive
+    texts: tuple[str, ...]
+    index: Codes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them."""
+
+    quasi: tuple[Column, ...]
+    sensitive: tuple[Column, ...]
+    rows: int
+    left_out: int
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.rows} rows>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Published:
+    """Classes of a published table: boxes as (quasi-identifiers, classes), and the class of every record."""
+
+    lo: NDArray[np.int32]
+    hi: NDArray[np.int32]
+    member: NDArray[np.int64]
+    domains: tuple[Hierarchy, ...]
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Records per class."""
+        return np.bincount(self.member, minlength=self.lo.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.lo.shape[1])
+
+
+def open_table(source: Any, policy: Policy, *, sensitive: bool = True, own: bool = False) -> Table:
+    """The columns of a table. `own` says it is written as the policy's input; a release may be written otherwise."""
+    attributes: dict[str, QuasiIdentifier | Sensitive] = {**policy.quasi_identifiers}
+    if sensitive:
+        attributes |= policy.sensitive
+    wanted = [*attributes, *(f"{name}{end}" for name in policy.quasi_identifiers for end in ("_min", "_max"))]
+    table = _read(source, policy, wanted, own=own)
+    problems: list[Problem] = []
+    columns: list[Column] = []
+    for name, attribute in attributes.items():
+        cells = _cells(table, name, attribute)
+        if cells is None:
+            problems.append(Problem("is not in the table; add it, or take it out of the policy", column=name))
+            continue
+        columns.append(_column(name, attribute, cells, policy))
+    if not problems and not len(table):
+        problems.append(Problem("the table has no rows"))
+    for column in columns:
+        empty = int(np.count_nonzero(column.index < 0))
+        if empty and column.attribute.missing == "refuse":
+            fix = "fill them, or say with `missing` what they mean"
+            problems.append(Problem(f"{_rows(empty)} no value; {fix}", column=column.name, rows=empty))
+    if problems:
+        raise DataError(problems)
+    keep = np.ones(len(table), bool)
+    for column in columns:
+        if column.attribute.missing == "suppress":
+            keep &= column.index >= 0
+    kept = [replace(column, index=column.index[keep]) for column in columns]
+    rows = int(keep.sum())
+    cut = len(policy.quasi_identifiers)
+    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows)
+
+
+def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:
+    """The domain of every column, declared or from the cells of all tables given, which have the same columns."""
+    domains, problems = [], []
+    for columns in zip(*tables, strict=True):
+        try:
+            texts = [text for column in columns for text in column.texts]
+            domains.append(domain_of(columns[0].attribute, texts, path=policy.path))
+        except DataError as error:
+            problems += [replace(problem, column=columns[0].name) for problem in error.problems]
+    if problems:
+        raise DataError(problems)
+    return tuple(domains)
+
+
+def publish_domains(policy: Policy, table: Table, original: Table | None) -> tuple[Hierarchy, ...]:
+    """Quasi-identifier domains: the original's, as the publisher had them, where they explain the published cells."""
+    if original is None:
+        return domains_of(policy, table.quasi)
+    domains = list(domains_of(policy, original.quasi))
+    for place, (published, raw) in enumerate(zip(table.quasi, original.quasi, strict=True)):
+        if not notation.read(domains[place], published.texts)[2].all():
+            domains[place] = domains_of(policy, [raw], [published])[0]
+    return tuple(domains)
+
+
+def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> Published:
+    """The classes of a table: records are in one class when all their published values mean the same.
+
+    `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody.
+    """
+    keys = np.empty((len(domains), table.rows), np.int32)
+    for place, (column, (lo, hi)) in enumerate(zip(table.quasi, _sides(table, domains, show_values), strict=True)):
+        free = [unbounded(column.attribute.kind, text) for text in column.texts]
+        meaning, _ = row_groups(np.array([lo, hi, np.append(free, False)]))
+        keys[place] = meaning[column.index]
+    member, first = row_groups(keys)
+    lo, hi = boxes_of(table, domains, first=first, show_values=show_values)
+    return Published(lo, hi, member, tuple(domains))
+
+
+def boxes_of(
+    table: Table, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
+) -> tuple[Codes, Codes]:
+    """The boxes of classes, given one record of each, in any domains that explain the published values."""
+    lo, hi = np.empty((2, len(domains), len(first)), np.int32)
+    for place, (column, side) in enumerate(zip(table.quasi, _sides(table, domains, show_values), strict=True)):
+        lo[place], hi[place] = (end[column.index[first]] for end in side)
+    return lo, hi
+
+
+def exact_codes(columns: Sequence[Column], domains: Sequence[Hierarchy], *, show_values: bool = False) -> Codes:
+    """One code per record and column, for raw quasi-identifiers and sensitive values: (columns, records)."""
+    codes, problems = [], []
+    for column, domain in zip(columns, domains, strict=True):
+        lo, hi, understood = _spans(column, domain)
+        understood &= lo == hi
+        if not understood.all():
+            problems.append(_unread(column, understood, show_values=show_values))
+        codes.append(lo[column.index])
+    if problems:
+        raise DataError(problems)
+    rows = len(columns[0].index) if columns else 0
+    return np.array(codes, np.int32).reshape(len(columns), rows)
+
+
+def _read(source: Any, policy: Policy, wanted: Sequence[str], *, own: bool) -> pa.Table:
+    form = policy.input
+    how: dict[str, Any] = {"quote": form.quote, "missing": form.missing, "columns": wanted}
+    if own:
+        return read(source, delimiter=form.delimiter, encoding=form.encoding, **how)
+    try:
+        return read(source, **how)
+    except DataError:
+        if form.encoding.lower() in ("utf-8", "utf8"):
+            raise
+    return read(source, encoding=form.encoding, **how)
+
+
+def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -> pa.ChunkedArray | None:
+    if name in table.column_names:
+        return table.column(name)
+    ends = (f"{name}_min", f"{name}_max")
+    if isinstance(attribute, Sensitive) or not set(ends) <= set(table.column_names):
+        return None
+    low, high = (_texts(table.column(end).combine_chunks()) for end in ends)
+    joined = pc.binary_join_element_wise("[", low, ", ", high, "]", "")
+    return pa.chunked_array([joined])
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Cells as text; a float that is not a number is no value."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    try:
+        return codec.to_text(values)
+    except pa.ArrowException:
+        pass
+    # Outside the handler: Arrow quotes cells.
+    raise DataError("a column has a type that cannot be read as text; convert it")
+
+
+def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.ChunkedArray, policy: Policy) -> Column:
+    values, index = codec.distinct(cells)
+    padded = attribute.kind == "code" and isinstance(attribute, QuasiIdentifier) and not codec.is_text(values.type)
+    if padded and pa.types.is_integer(values.type):
+        texts = codec.to_fixed_width(values, length=attribute.length or 1)[0].to_pylist()  # type: ignore[union-attr]
+    else:
+        texts = _texts(values).to_pylist()
+    if isinstance(attribute, QuasiIdentifier) and attribute.format is not None:
+        texts = _iso(texts, attribute.format)
+    no_value = set(policy.input.missing)
+    present = [place for place, text in enumerate(texts) if text is not None and text not in no_value]
+    places = np.full(len(texts) + 1, -1, np.int32)
+    places[present] = np.arange(len(present), dtype=np.int32)
+    return Column(name, attribute, tuple(texts[place] for place in present), places[index])
+
+
+def _iso(texts: Sequence[str | None], format: str) -> list[str | None]:
+    """Days in the policy's own format as ISO days; published terms such as 1964-Q2 stay."""
+    days, known = codec.to_dates(pa.array(texts, pa.string()), format=format)
+    return [str(day) if ok else text for text, day, ok in zip(texts, days, known.tolist(), strict=True)]
+
+
+def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
+    sides, problems = [], []
+    for column, domain in zip(table.quasi, domains, strict=True):
+        lo, hi, understood = _spans(column, domain)
+        if not understood.all():
+            problems.append(_unread(column, understood, show_values=show_values))
+        sides.append((lo, hi))
+    if problems:
+        raise DataError(problems)
+    return sides
+
+
+def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.bool_]]:
+    """Code interval of every distinct text and, last, of no value."""
+    lo, hi, understood = notation.read(domain, column.texts)
+    if isinstance(column.attribute, Sensitive) and column.attribute.bands is not None:
+        bands = _bands(column)
+        lo, hi = np.where(understood, lo, bands), np.where(understood, hi, bands)
+        understood = lo >= 0
+    absent = np.int32(domain.size - 1 if domain.missing else -1)
+    return np.append(lo, absent), np.append(hi, absent), np.append(understood, True)
+
+
+def _bands(column: Column) -> Codes:
+    """The band of numbers, and of intervals that lie in one band, where a table has them instead of band names."""
+    edges = column.attribute.bands or ()
+    ends = notation.interpret_numbers(column.texts)
+    low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
+    high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
+    return np.where(low == high, low, np.int32(-1))
+
+
+def _unread(column: Column, understood: NDArray[np.bool_], *, show_values: bool) -> Problem:
+    rows = int(np.count_nonzero(~understood[column.index]))
+    shown = [text for text, ok in zip(column.texts, understood.tolist(), strict=False) if not ok]
+    return Problem(
+        f"{_rows(rows)} a value that is not understood; check its kind and hierarchy in the policy",
+        column=column.name,
+        rows=rows,
+        values=tuple(shown[:_VALUES_SHOWN]) if show_values else (),
+    )
+
+
+def _rows(number: int) -> str:
+    return "1 row has" if number == 1 else f"{number} rows have"

@@ -1,0 +1,142 @@
+"""One release of one table, with no history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.errors import GuaranteeError
+from sequester.guarantees.criterion import Outcome
+from sequester.guarantees.requirement import Requirement
+from sequester.ingest.encode import encode, encode_with_population
+from sequester.ingest.snapshot import Snapshot
+from sequester.methods.classes import Classes
+from sequester.metrics.measure import Measurement, assess_classes
+from sequester.metrics.published import Published
+from sequester.policy.model import FullDomain, Mondrian, Policy, Specialize
+from sequester.publish.emit import shuffle_rows, write_table
+from sequester.publish.release import Release
+
+Progress = Callable[[str, int, int], None]
+_STAGES = ("reading", "anonymizing", "verifying", "writing values")
+
+
+def anonymize(
+    source: Any,
+    policy: Policy,
+    *,
+    seed: int | None = None,
+    show_values: bool = False,
+    progress: Progress | None = None,
+) -> Release:
+    """Anonymize one table: a path, pandas, polars, pyarrow or DuckDB relation.
+
+    seed         the row order of the release; without it the order comes from the system's random source
+    show_values  let a DataError carry offending values in `Problem.values`
+    progress     called with the stage, its number and how many there are
+    Raises GuaranteeError when the policy's promises cannot be kept, and never returns anything weaker.
+    """
+
+    def tell(stage: int) -> None:
+        if progress is not None:
+            progress(_STAGES[stage], stage, len(_STAGES))
+
+    tell(0)
+    snapshot, population = _read(source, policy, show_values=show_values)
+    requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
+    _refuse_hopeless(snapshot, requirement, population)
+    tell(1)
+    classes = _make(snapshot, policy, requirement, population)
+    tell(2)
+    measured = verify(snapshot, classes, requirement, policy, population=population)
+    tell(3)
+    order = shuffle_rows(classes.member, seed=seed)
+    return Release(
+        table=write_table(snapshot, classes, order, numbers=policy.output.numbers),
+        measurement=measured,
+        policy=policy,
+        person=snapshot.person,
+        classes=classes,
+    )
+
+
+def verify(
+    snapshot: Snapshot,
+    classes: Classes,
+    requirement: Requirement,
+    policy: Policy,
+    *,
+    population: NDArray[np.int32] | None = None,
+) -> Measurement:
+    """Judge classes by the definitions, with nothing of the method that made them, before anyone sees them."""
+    kept = classes.member >= 0
+    member = classes.member[kept]
+    for codes, lo, hi in zip(snapshot.quasi, classes.lo, classes.hi, strict=True):
+        if np.any(codes[kept] < lo[member]) or np.any(codes[kept] > hi[member]):
+            raise AssertionError("a class does not contain one of its records")
+    measured = assess_classes(
+        Published(classes.lo, classes.hi, member.astype(np.int64), snapshot.quasi_domains),
+        requirement,
+        policy,
+        sensitive=snapshot.sensitive[:, kept],
+        suppressed=classes.suppressed + snapshot.left_out,
+        quasi=snapshot.quasi,
+        boxes=(classes.lo, classes.hi),
+        population=population,
+    )
+    _refuse(measured.promises, "the method's result")
+    return measured
+
+
+def _read(source: Any, policy: Policy, *, show_values: bool) -> tuple[Snapshot, NDArray[np.int32] | None]:
+    if policy.protect.k_map is None:
+        return encode(source, policy, show_values=show_values), None
+    people = policy.path(policy.protect.k_map.population)
+    return encode_with_population(source, policy, population=people, show_values=show_values)
+
+
+def _refuse_hopeless(snapshot: Snapshot, requirement: Requirement, population: NDArray[np.int32] | None) -> None:
+    """Every criterion is monotone: what fails for the table as one class fails for every way to cut it."""
+    top = np.array([[domain.size - 1] for domain in snapshot.quasi_domains], np.int32)
+    whole = np.zeros(len(snapshot), np.int32)
+    boxes = (np.zeros_like(top), top)
+    _refuse(
+        requirement.check(whole, snapshot.sensitive, boxes=boxes, population=population), "the whole table as one class"
+    )
+
+
+def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
+    for broken in outcomes:
+        if not broken.holds:
+            view = f" of {broken.view}" if broken.view else ""
+            observed = "nothing" if broken.observed is None else f"{broken.observed:.4g}"
+            raise GuaranteeError(
+                f"{what} does not keep the promise{view} that {broken.promise}: "
+                f"required {broken.required:.4g}, found {observed}; "
+                "require less, call frequent values ordinary, or collect more records. Nothing was published.",
+                guarantee=broken.name,
+                required=broken.required,
+                observed=broken.observed,
+            )
+
+
+def _make(
+    snapshot: Snapshot, policy: Policy, requirement: Requirement, population: NDArray[np.int32] | None
+) -> Classes:
+    from sequester.methods.full_domain import full_domain
+    from sequester.methods.guard import Guard
+    from sequester.methods.mondrian import mondrian
+    from sequester.methods.specialize import specialize
+
+    guard = Guard.of(requirement, snapshot.sensitive, population=population)
+    codes, domains = snapshot.quasi, snapshot.quasi_domains
+    match policy.method:
+        case Mondrian(cuts=cuts):
+            return mondrian(codes, domains, guard, cuts=cuts)
+        case FullDomain(loss=loss, suppression=suppression):
+            return full_domain(codes, domains, guard, loss=loss, suppression=suppression)
+        case Specialize(loss=loss):
+            return specialize(codes, domains, guard, loss=loss)

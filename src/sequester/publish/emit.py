@@ -1,0 +1,77 @@
+"""Classes as the table that is published: generalized cells, sensitive values, rows in a fresh random order."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.domain import notation
+from sequester.domain.hierarchy import Hierarchy
+from sequester.ingest.snapshot import Snapshot
+from sequester.methods.classes import Classes
+
+Numbers = Literal["interval", "bounds", "midpoint"]
+
+
+def shuffle_rows(member: NDArray[np.int32], *, seed: int | None) -> NDArray[np.int64]:
+    """The published records in random order, so that no order links releases (Sweeney's unsorted matching)."""
+    random = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    return random.permutation(np.flatnonzero(member >= 0))
+
+
+def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], *, numbers: Numbers) -> pa.Table:
+    """The records in the given order as published: quasi-identifiers, then sensitive, then insensitive columns."""
+    member = classes.member[order]
+    columns: dict[str, pa.Array] = {}
+    for attribute, (name, domain) in enumerate(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True)):
+        lo, hi = classes.lo[attribute], classes.hi[attribute]
+        if domain.kind == "number" and numbers != "interval":
+            columns |= _numeric(name, domain, lo, hi, member, numbers)
+        else:
+            level = None if classes.levels is None else classes.levels[attribute]
+            columns[name] = _cells(domain, lo, hi, member, level)
+    for name, domain, codes in zip(
+        snapshot.sensitive_names, snapshot.sensitive_domains, snapshot.sensitive, strict=True
+    ):
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array(codes[order]), pa.array(domain.names[0], pa.string()))
+    for name in snapshot.insensitive.column_names:
+        columns[name] = snapshot.insensitive[name].take(pa.array(order))
+    return pa.table(columns)
+
+
+def _cells(
+    domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32], member: NDArray[np.int32], level: int | None
+) -> pa.Array:
+    """One cell per record, as a dictionary of the distinct published values."""
+    if level is not None:
+        # A level publishes the names of its groups, also where a group has only one leaf.
+        groups = domain.groups(level)[lo]
+        return pa.DictionaryArray.from_arrays(pa.array(groups[member]), pa.array(domain.names[level], pa.string()))
+    sides, inverse = np.unique(lo.astype(np.int64) * domain.size + hi, return_inverse=True)
+    first, last = (sides // domain.size).astype(np.int32), (sides % domain.size).astype(np.int32)
+    texts = pa.array(notation.write(domain, first, last), pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(inverse.astype(np.int32)[member]), texts)
+
+
+def _numeric(
+    name: str,
+    domain: Hierarchy,
+    lo: NDArray[np.int32],
+    hi: NDArray[np.int32],
+    member: NDArray[np.int32],
+    numbers: Numbers,
+) -> dict[str, pa.Array]:
+    """Numbers for tools that want numbers: two columns of bounds, or the middle. A missing value has none."""
+    low, high = domain.leaves[lo].astype(np.float64), domain.leaves[hi].astype(np.float64)
+    if domain.missing:
+        high = np.where(hi == domain.size - 1, np.nan, high)
+    if numbers == "midpoint":
+        return {name: pa.array(((low + high) / 2)[member], from_pandas=True)}
+    return {
+        f"{name}_min": pa.array(np.where(np.isnan(high), np.nan, low)[member], from_pandas=True),
+        f"{name}_max": pa.array(high[member], from_pandas=True),
+    }

@@ -1,0 +1,93 @@
+"""Files that appear whole or not at all: written beside their place, flushed to disk, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sequester.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def write_file(table: pa.Table, path: Path, *, force: bool = False) -> Path:
+    """Write one table; the suffix is the format."""
+    _refuse_existing(path, force=force)
+    with _staged(path) as folder:
+        draft = folder / path.name
+        _write(table, draft)
+        draft.replace(path)
+    _flush(path.parent)
+    return path
+
+
+def write_folder(
+    path: Path, table: pa.Table, data: str, texts: Mapping[str, str], *, force: bool = False
+) -> list[Path]:
+    """Write a folder with one table and some text files; returns the files."""
+    _refuse_existing(path, force=force)
+    with _staged(path) as folder:
+        draft = folder / path.name
+        draft.mkdir()
+        _write(table, draft / data)
+        for name, text in texts.items():
+            (draft / name).write_text(text, encoding="utf-8")
+            _flush(draft / name)
+        if path.exists():
+            # A folder cannot replace one that is not empty; the old one goes only when the new one is complete.
+            path.rename(folder / "replaced")
+        draft.rename(path)
+    _flush(path.parent)
+    return [path / name for name in (data, *texts)]
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    if path.name.endswith(".parquet"):
+        import pyarrow.parquet as parquet
+
+        parquet.write_table(table, path)
+    else:
+        import pyarrow as pa
+        import pyarrow.csv as csv
+
+        with pa.output_stream(path, compression="gzip" if path.suffix == ".gz" else None) as stream:
+            csv.write_csv(table, stream)
+    _flush(path)
+
+
+@contextlib.contextmanager
+def _staged(path: Path) -> Iterator[Path]:
+    """A private folder beside the path, gone afterwards whatever happens."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise DataError(Problem(f"cannot be written: {error.strerror}", file=str(path))) from None
+    try:
+        yield folder
+    except OSError as error:
+        raise DataError(
+            Problem(f"could not be written, nothing was left behind: {error.strerror or 'disk error'}", file=str(path))
+        ) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_existing(path: Path, *, force: bool) -> None:
+    if path.exists() and not force:
+        raise DataError(Problem("exists already; choose another place, or overwrite it with --force", file=str(path)))
+
+
+def _flush(path: Path) -> None:
+    """Make sure a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

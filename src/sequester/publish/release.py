@@ -1,0 +1,105 @@
+"""A release: exactly what is published, what it costs, and the publisher's own view of it."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sequester.methods.classes import Classes
+from sequester.metrics.measure import Measurement
+from sequester.policy.model import Policy
+from sequester.publish.files import write_file, write_folder
+
+
+class Release:
+    """One anonymized table with its measures. Only `members()` knows who is who, and it is never written."""
+
+    def __init__(
+        self,
+        *,
+        table: pa.Table,
+        measurement: Measurement,
+        policy: Policy,
+        person: pa.Array | None,
+        classes: Classes,
+    ) -> None:
+        self.table = table
+        self.measurement = measurement
+        self.policy = policy
+        self._person = person
+        self._classes = classes
+
+    @property
+    def loss(self) -> dict[str, float]:
+        """What the release lost, by metric."""
+        return dict(self.measurement.loss)
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """How anonymous it is: k, and confidence, l and t where there is a sensitive attribute."""
+        found = self.measurement
+        numbers = {
+            "k": found.k,
+            "confidence": found.confidence,
+            "l": found.l,
+            "entropy_l": found.entropy_l,
+            "t": found.t,
+        }
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    @property
+    def suppressed(self) -> int:
+        """Records of the snapshot that are not in the release."""
+        return self.measurement.suppressed
+
+    def members(self) -> pa.Table:
+        """Who is in which class (-1: not published), by person or, without a person column, by row number from 1.
+
+        The publisher's own view: private, and in no file that `save` writes.
+        """
+        person = self._person
+        if person is None:
+            person = pa.array(np.arange(1, len(self._classes.member) + 1))
+        return pa.table({"person": person, "class": pa.array(self._classes.member)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about the release that may be public: no cell, no person, no seed."""
+        from sequester import __version__
+
+        roles = {name: attribute.role for name, attribute in self.policy.attributes.items()}
+        return {
+            "series": self.policy.series,
+            "sequester": __version__,
+            "method": self.policy.method.model_dump(),
+            "columns": [
+                {"name": name, "role": roles.get(name, "quasi-identifier")} for name in self.table.column_names
+            ],
+            **self.measurement.to_dict(),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
+        """Write the release, whole or not at all, and say where.
+
+        A path that ends in .csv, .csv.gz or .parquet is that one file; any other is a folder with the data, in the
+        format of the policy, and `release.json`. An existing path is an error unless `force`.
+        """
+        path = Path(path)
+        if path.name.endswith((".csv", ".csv.gz", ".parquet")):
+            return [write_file(self.table, path, force=force)]
+        data = f"data.{self.policy.output.format}"
+        return write_folder(path, self.table, data, {"release.json": self.to_json() + "\n"}, force=force)
+
+    def __repr__(self) -> str:
+        return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(self.policy.series)}</b></p>{self.measurement._repr_html_()}"

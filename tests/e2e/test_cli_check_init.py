@@ -1,0 +1,234 @@
+"""`sequester init` and `sequester check` as they are used: exit codes, what goes where, and nothing private."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sequester.cli.app import app
+
+CANARY = "Xq7canary"
+POLICY = """\
+version: 1
+series: clinic
+person: id
+attributes:
+  age: {role: quasi-identifier, kind: number, range: [0, 120]}
+  sex: {role: quasi-identifier, hierarchy: {Person: [f, m]}}
+  illness: {role: sensitive, missing: suppress}
+protect: {k: 2, confidence: 0.8}
+"""
+DATA = "id,age,sex,illness\n1,30,f,flu\n2,40,m,flu\n3,50,m,hiv\n4,50,m,\n"
+
+
+def sequester(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sequester", *arguments],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "data.csv").write_text(DATA)
+    return tmp_path
+
+
+def test_a_valid_policy_is_summed_up_on_stdout(folder: Path) -> None:
+    done = sequester("check", "policy.yaml", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "policy.yaml is valid: series clinic, person id (never published)." in done.stdout
+    assert "Every class has at least 2 people." in done.stdout
+    assert "Nobody is tied to one value of illness with more than 80% confidence." in done.stdout
+
+
+def test_data_that_fits_is_counted(folder: Path) -> None:
+    done = sequester("check", "policy.yaml", "data.csv", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "data.csv fits: 3 records; 1 row without a value is left out." in done.stdout
+
+
+def test_a_wrong_policy_ends_with_6_and_all_problems_on_stderr(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY.replace("k: 2", "k: 0").replace("kind: number", "kind: numbr"))
+    done = sequester("check", "policy.yaml", cwd=folder)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "policy.yaml:5: attributes.age.kind: must be one of" in done.stderr
+    assert "policy.yaml:8: protect.k: must be at least 1" in done.stderr
+    assert "2 problems" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("check", "absent.yaml"), ("check", "policy.yaml", "absent.csv")])
+def test_a_missing_file_ends_with_6(folder: Path, arguments: tuple[str, ...]) -> None:
+    done = sequester(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "there is no such file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check",),
+        ("nonsense",),
+        ("check", "policy.yaml", "--nonsense"),
+        ("check", "policy.yaml", "--format", "xml"),
+        (),
+    ],
+)
+def test_wrong_usage_ends_with_2(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert sequester(*arguments, cwd=folder).returncode == 2
+
+
+def test_wrong_cells_are_counted_but_not_shown(folder: Path) -> None:
+    (folder / "data.csv").write_text(
+        DATA + f"5,{CANARY},f,flu\n6,30,{CANARY},flu\n{CANARY},30,f,flu\n{CANARY},30,f,flu\n"
+    )
+    for extra in ((), ("--show-values",), ("--format", "json")):
+        done = sequester("check", "policy.yaml", "data.csv", *extra, cwd=folder)
+        assert done.returncode == 6
+        said = done.stdout + done.stderr
+        assert CANARY not in said
+        assert "age" in said
+        assert "sex" in said
+    assert "only on a terminal" in sequester("check", "policy.yaml", "--show-values", cwd=folder).stderr
+
+
+def test_wrong_cells_are_shown_on_a_terminal_on_request(folder: Path) -> None:
+    (folder / "data.csv").write_text(DATA + f"5,30,{CANARY}\x1b[2J,flu\n")
+    asked = on_a_terminal("check", "policy.yaml", "data.csv", "--show-values", cwd=folder)
+    assert f"values: {CANARY}\\x1b[2J" in asked
+    assert CANARY not in on_a_terminal("check", "policy.yaml", "data.csv", cwd=folder)
+
+
+def on_a_terminal(*arguments: str, cwd: Path) -> str:
+    """What a command writes when stdout and stderr are a terminal."""
+    parent, child = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sequester", *arguments], cwd=cwd, env=environment, stdout=child, stderr=child
+    )
+    os.close(child)
+    written = b""
+    while True:
+        try:
+            part = os.read(parent, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    os.close(parent)
+    assert process.wait(timeout=60) == 6
+    return written.decode()
+
+
+def test_json_is_one_document_with_the_same_facts(folder: Path) -> None:
+    done = sequester("check", "policy.yaml", "data.csv", "--format", "json", cwd=folder)
+    result = json.loads(done.stdout)
+    assert result["valid"] is True
+    assert result["data"] == {"records": 3, "left_out": 1}
+    assert result["attributes"]["age"] == {"role": "quasi-identifier", "kind": "number"}
+    (folder / "policy.yaml").write_text(POLICY.replace("k: 2", "k: 0"))
+    done = sequester("check", "policy.yaml", "--format", "json", cwd=folder)
+    assert (done.returncode, done.stderr) == (6, "")
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert (problem["line"], problem["key"]) == (8, "protect.k")
+
+
+def test_the_schema_is_json_and_needs_no_policy(tmp_path: Path) -> None:
+    done = sequester("check", "--schema", cwd=tmp_path)
+    assert done.returncode == 0
+    assert set(json.loads(done.stdout)["required"]) == {"version", "series", "attributes", "protect"}
+
+
+def test_init_writes_a_policy_that_its_data_fits(folder: Path) -> None:
+    rows = "".join(f"P{n},{20 + n % 50},{'fm'[n % 2]},0{2139 + n % 7},{'abc'[n % 3]}{CANARY}\n" for n in range(60))
+    (folder / "people.csv").write_text("patient_id,age,sex,zip,diagnosis\n" + rows)
+    done = sequester("init", "people.csv", "--out", "new.yaml", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "sequester check new.yaml people.csv" in done.stdout
+    assert CANARY not in (folder / "new.yaml").read_text()
+    assert "60 records" in sequester("check", "new.yaml", "people.csv", cwd=folder).stdout
+
+
+def test_init_does_not_replace_a_policy_unless_forced(folder: Path) -> None:
+    done = sequester("init", "data.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert (folder / "policy.yaml").read_text() == POLICY
+    assert sequester("init", "data.csv", "--force", cwd=folder).returncode == 0
+    assert (folder / "policy.yaml").read_text() != POLICY
+
+
+def test_init_can_write_to_stdout(folder: Path) -> None:
+    done = sequester("init", "data.csv", "--out", "-", cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout.startswith("# A first policy")
+    assert not (folder / "-").exists()
+
+
+def test_an_internal_error_does_not_quote_what_it_was_about(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr("sequester.policy.propose.propose", fail)
+    monkeypatch.delenv("SEQUESTER_DEBUG", raising=False)
+    command = ["init", str(folder / "data.csv"), "--out", str(folder / "new.yaml")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1
+    assert "internal error: RuntimeError in sequester/cli/init.py, line" in result.stderr
+    assert CANARY not in result.output
+    monkeypatch.setenv("SEQUESTER_DEBUG", "1")
+    assert CANARY in CliRunner().invoke(app, command).stderr
+
+
+def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
+    # The reader is gone before the first byte.
+    read, write = os.pipe()
+    os.close(read)
+    for arguments in (["check", "policy.yaml"], ["check", "--schema"], ["init", "data.csv", "--out", "-"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "sequester", *arguments],
+            cwd=folder,
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (141, b"")
+    os.close(write)
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("sequester.policy.propose.propose", stop)
+    result = CliRunner().invoke(app, ["init", str(folder / "data.csv"), "--out", str(folder / "new.yaml")])
+    assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
+
+
+def test_every_command_has_help_with_examples(tmp_path: Path) -> None:
+    names = [command.name for command in app.registered_commands]
+    assert {"init", "check"} <= set(names)
+    for name in names:
+        done = CliRunner().invoke(app, [str(name), "--help"])
+        assert done.exit_code == 0
+        assert f"$ sequester {name}" in done.stdout
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    done = sequester("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "sequester")
