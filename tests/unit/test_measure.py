@@ -354,3 +354,36 @@ def test_without_a_sensitive_attribute_only_k_and_loss_are_measured():
     found = measure(RELEASE, policy({"k": 2}, diagnosis={}))
     assert (found.k, found.l, found.t, found.confidence, found.sensitive) == (2, None, None, None, {})
     assert [promise.name for promise in found.promises] == ["k"]
+
+
+def test_sets_whose_members_are_no_neighbours_are_classes_of_their_own() -> None:
+    """AnonyPy joins whatever values a class has; two sets with the same ends are still two classes."""
+    policy = Policy.model_validate(
+        {
+            "version": 1,
+            "series": "sets",
+            "attributes": {
+                "job": {"role": "quasi-identifier", "hierarchy": ["a", "b", "c", "d"]},
+                "illness": {"role": "sensitive"},
+            },
+            "protect": {"k": 2},
+        }
+    )
+    cells = ["{a, d}", "{d;a}", "{a, b, d}", "{a, b, d}", "{a, b, d}", "{b, c}", "{c, b}"]
+    found = measure(pa.table({"job": cells, "illness": list("xyxyxyx")}), policy)
+    assert (found.classes, found.k) == (3, 2)
+    # The two scattered sets count as the whole interval from a to d, the third as half of the leaves.
+    assert found.loss["ncp"] == pytest.approx((5 * 1 + 2 * 0.5) / 7)
+
+
+def test_a_set_with_an_unknown_member_is_not_understood() -> None:
+    policy = Policy.model_validate(
+        {
+            "version": 1,
+            "series": "sets",
+            "attributes": {"job": {"role": "quasi-identifier", "hierarchy": ["a", "b", "c"]}},
+            "protect": {"k": 2},
+        }
+    )
+    with pytest.raises(DataError, match="column 'job': 2 rows have a value that is not understood"):
+        measure(pa.table({"job": ["{a, x}", "{a, x}", "b"]}), policy)

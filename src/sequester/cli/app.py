@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sequester.cli import check, init
+from sequester.cli import anonymize, check, datasets, demo, init, measure
 from sequester.cli.terminal import report_error, report_internal
 from sequester.errors import SequesterError
 
@@ -56,8 +56,8 @@ app = typer.Typer(
     epilog="Start with: sequester init data.csv",
 )
 
-# Every command registers here; `anonymize`, `measure`, ... follow the same pattern.
-for command in (init, check):
+# In the order of the help.
+for command in (init, check, anonymize, measure, demo, datasets):
     command.register(app)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,45 @@ def values_may_show(wanted: bool) -> bool:
     if wanted and not allowed:
         sys.stderr.write("--show-values is ignored: values are shown only on a terminal.\n")
     return wanted and allowed
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Called with a stage, its number and how many there are, it moves a bar on stderr if that is a terminal.
+
+    Meanwhile the compilation of kernels is announced there too, whatever stderr is.
+    """
+    from rich.text import Text
+
+    from sequester import kernels
+
+    screen = console(stderr=True)
+    before, kernels.announce = kernels.announce, lambda text: screen.print(Text(text, "dim"))
+    try:
+        if not sys.stderr.isatty():
+            yield lambda stage, number, stages: None
+            return
+
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=screen, transient=True) as bar:
+            task = bar.add_task("", total=None)
+
+            def show(stage: str, number: int, stages: int) -> None:
+                bar.update(task, description=stage, completed=number, total=stages, refresh=True)
+
+            yield show
+    finally:
+        kernels.announce = before
+
+
+def refuse_existing(out: Path, *, force: bool, option: str = "--out") -> None:
+    """Say before the work, not after it, that its result has no place."""
+    if out.exists() and not force:
+        import typer
+
+        raise typer.BadParameter(f"{out} exists; --force replaces it, {option} names another place", param_hint=option)
 
 
 def report_error(error: SequesterError) -> None:

@@ -31,7 +31,7 @@ from sequester.domain.intervals import (
     number_bounds,
 )
 
-__all__ = ["Intervals", "interpret_dates", "interpret_numbers", "read", "write"]
+__all__ = ["Intervals", "interpret_dates", "interpret_numbers", "read", "read_scattered", "write"]
 
 Span = tuple[int, int]
 
@@ -57,6 +57,15 @@ def read(hierarchy: Hierarchy, texts: Sequence[str | None]) -> tuple[Codes, Code
     spans = [reader.span(text or "") or (-1, -1) for text in texts]
     codes = np.array(spans, np.int32).reshape(-1, 2)
     return codes[:, 0], codes[:, 1], codes[:, 0] >= 0
+
+
+def read_scattered(hierarchy: Hierarchy, texts: Sequence[str]) -> list[tuple[Span, ...] | None]:
+    """Sets that other tools write whatever the order of the leaves: each as the runs of codes it consists of.
+
+    For measuring only: such a set is no box. None where a text is no set of known values.
+    """
+    reader = _Reader(hierarchy)
+    return [reader.runs(text.strip()) for text in texts]
 
 
 def _group_names(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str | None]:
@@ -150,19 +159,22 @@ class _Reader:
         return self.interval(text)
 
     def _union(self, parts: Sequence[str]) -> Span | None:
-        spans = []
-        for part in parts:
-            found = self._item(part)
-            if found is None:
-                return None
-            spans.append(found)
-        spans.sort()
-        low, high = spans[0]
-        for first, last in spans[1:]:
-            if first > high + 1:
-                return None
-            high = max(high, last)
-        return low, high
+        runs = self._runs(parts)
+        return runs[0] if runs is not None and len(runs) == 1 else None
+
+    def runs(self, text: str) -> tuple[Span, ...] | None:
+        """The codes of a set as runs of neighbours, by the first way to take it apart that is understood."""
+        return next((runs for parts in sets.readings(text) if (runs := self._runs(parts)) is not None), None)
+
+    def _runs(self, parts: Sequence[str]) -> tuple[Span, ...] | None:
+        spans = [self._item(part) for part in parts]
+        merged: list[Span] = []
+        for span in sorted(span for span in spans if span is not None):
+            if merged and span[0] <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], span[1]))
+            else:
+                merged.append(span)
+        return tuple(merged) if None not in spans else None
 
     def _number(self, text: str) -> Span | None:
         bounds = number_bounds(text)

@@ -74,19 +74,10 @@ def _read(file: _File, wanted: Wanted, form: Input) -> dict[str, pa.ChunkedArray
     columns = wanted.among(file.names)
     if file.bare or not columns:
         return {name: pa.chunked_array([], pa.string()) for name in columns}
-    ragged = 0
-
-    def count(_: object) -> str:
-        nonlocal ragged
-        ragged += 1
-        return "skip"
-
     text = pa.string()
     types = {name: pa.dictionary(pa.int32(), text) if name in wanted.repeats else text for name in columns}
     stream = _Counted(file.bytes(), form.quote)
-    table = quietly(lambda: _parse(file, stream, types, form.missing, count), lambda error: _explain(file, error))
-    if ragged:
-        raise DataError(_ragged(file, ragged))
+    table = quietly(lambda: _parse(file, stream, types, form.missing), lambda error: _explain(file, error))
     # An odd number of quotes is usual inside unquoted text (5" pipe); it hides records only if the last cell runs on.
     if stream.quotes % 2 and not file.encoding.startswith(("utf-16", "utf-32")) and _runs_on(file):
         message = f"a quote ({form.quote}) is opened and never closed, so the last records run into one cell"
@@ -94,15 +85,12 @@ def _read(file: _File, wanted: Wanted, form: Input) -> dict[str, pa.ChunkedArray
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _parse(
-    file: _File, stream: object, types: dict[str, pa.DataType], missing: tuple[str, ...], invalid: object
-) -> pa.Table:
+def _parse(file: _File, stream: object, types: dict[str, pa.DataType], missing: tuple[str, ...]) -> pa.Table:
+    # No handler for ragged rows: Arrow would print what it cannot decode of them on stderr.
     return arrow_csv.read_csv(
         stream,
         read_options=arrow_csv.ReadOptions(encoding="utf8" if file.encoding == "utf-8" else file.encoding),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=file.delimiter, quote_char=file.quote, newlines_in_values=True, invalid_row_handler=invalid
-        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=file.delimiter, quote_char=file.quote, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
@@ -116,7 +104,7 @@ def _parse(
 def _runs_on(file: _File) -> bool:
     """Whether the last cell of the file holds a newline. As bytes: the column may be one that nobody asked for."""
     types = {file.names[-1]: pa.binary()}
-    last = quietly(lambda: _parse(file, file.bytes(), types, (), None), lambda error: _explain(file, error)).column(0)
+    last = quietly(lambda: _parse(file, file.bytes(), types, ()), lambda error: _explain(file, error)).column(0)
     return len(last) > 0 and b"\n" in last[-1].as_py()
 
 
@@ -140,9 +128,10 @@ def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
             return
 
 
-def _ragged(file: _File, count: int) -> Problem:
-    """Names the first lines by a second, slower reading: the parallel one does not know where it is."""
+def _ragged(file: _File) -> Problem | None:
+    """Counts the rows and names the first lines by a second, slower reading: the parallel one stops at any of them."""
     lines: list[int] = []
+    count = 0
     encoding = "utf-8-sig" if file.encoding == "utf-8" else file.encoding
     text = io.TextIOWrapper(_Counted(file.bytes(), file.quote), encoding, errors="replace", newline="")  # type: ignore[type-var]
     records = csv.reader(text, delimiter=file.delimiter, quotechar=file.quote)
@@ -150,13 +139,15 @@ def _ragged(file: _File, count: int) -> Problem:
     try:
         for record in records:
             if record and len(record) != len(file.names):
-                lines.append(line)
-                if len(lines) == min(count, _SHOWN):
-                    break
+                count += 1
+                if count <= _SHOWN:
+                    lines.append(line)
             line = records.line_num + 1
     except csv.Error:
         pass
-    where = f", first on line {', '.join(map(str, lines))}" if lines else ""
+    if not count:
+        return None
+    where = f", first on line {', '.join(map(str, lines))}"
     return Problem(
         f"{count} {'row has' if count == 1 else 'rows have'} too few or too many cells (the header has "
         f"{len(file.names)}){where}; put cells that contain the delimiter in quotes, or set input.delimiter",
@@ -166,6 +157,8 @@ def _ragged(file: _File, count: int) -> Problem:
 
 
 def _explain(file: _File, error: Exception) -> Problem:
+    if str(error).startswith("CSV parse error") and (problem := _ragged(file)):
+        return problem
     if isinstance(error, UnicodeError) or "UTF8" in str(error):
         return _wrong_encoding(file.path, file.encoding)
     if isinstance(error, OSError):

@@ -46,9 +46,12 @@ class Kernel(Generic[P, R]):
         return result
 
     def _is_cached(self) -> bool:
-        folder = self.compiled.stats.cache_path
-        stem = f"{Path(self._function.__code__.co_filename).stem}.{self._function.__qualname__}-"
-        return folder is not None and any(p.name.startswith(stem) for p in Path(folder).glob("*.nbi"))
+        """Whether an index of compiled code is there that is no older than the source."""
+        folder, source = self.compiled.stats.cache_path, Path(self._function.__code__.co_filename)
+        if folder is None:
+            return False
+        indexes = Path(folder).glob(f"{source.stem}.{self._function.__qualname__}-*.nbi")
+        return any(index.stat().st_mtime >= source.stat().st_mtime for index in indexes)
 
 
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:

@@ -72,14 +72,55 @@ def _cell_of(member, number, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_alike(size: Any, around: Any, counts: Any, needed: int, limits: Any):  # type: ignore[no-untyped-def]
-    """Which of many classes, one per node, are not safe; `counts` is (nodes, values) or has no rows."""
-    unsafe = np.zeros(size.size, np.bool_)
-    for node in range(size.size):
-        unsafe[node] = size[node] < limits.k or around[node] < needed
-        if not unsafe[node] and counts.shape[0] > 0:
-            unsafe[node] = not safe(counts[node], size[node], limits)
-    return unsafe
+def forbid_nodes(  # type: ignore[no-untyped-def]
+    cells: Any,
+    size: Any,
+    known: Any,
+    pair_start: Any,
+    pair_value: Any,
+    pair_count: Any,
+    joined: Any,
+    first_leaf: Any,
+    shape: Any,
+    by_value: bool,
+    needed: int,
+    limits: Any,
+):
+    """All nodes at which the class of one cell, the witness, is not safe.
+
+    A cell joins the class of the witness as soon as every level is high enough: `joined` has, per leaf, the first level
+    at which it is in one group with the witness's. So the classes of the witness at all nodes are running sums over
+    the lattice, whose nodes are numbered in C order. `by_value` says whether values must be looked at, or sizes do.
+    """
+    width, count = cells.shape
+    nodes = 1
+    for attribute in range(width):
+        nodes *= shape[attribute]
+    values = limits.numerator.size if by_value else 0
+    sums = np.zeros((nodes, 2 + values), np.int64)
+    for cell in range(count):
+        node = 0
+        for attribute in range(width):
+            node = node * shape[attribute] + joined[first_leaf[attribute] + cells[attribute, cell]]
+        sums[node, 0] += size[cell]
+        sums[node, 1] += known[cell]
+        if by_value:
+            for pair in range(pair_start[cell], pair_start[cell + 1]):
+                sums[node, 2 + pair_value[pair]] += pair_count[pair]
+    stride = 1
+    for attribute in range(width - 1, -1, -1):
+        block = stride * shape[attribute]
+        for begin in range(0, nodes, block):
+            for node in range(begin + stride, begin + block):
+                for column in range(2 + values):
+                    sums[node, column] += sums[node - stride, column]
+        stride = block
+    forbidden = np.zeros(nodes, np.bool_)
+    for node in range(nodes):
+        forbidden[node] = sums[node, 0] < limits.k or sums[node, 1] < needed
+        if by_value and not forbidden[node]:
+            forbidden[node] = not safe(sums[node, 2:], sums[node, 0], limits)
+    return forbidden
 
 
 @kernel
@@ -112,7 +153,7 @@ def judge_node(  # type: ignore[no-untyped-def]
     Returns whether all is safe, records suppressed (by all and by hereditary criteria), what suppression costs beyond
     generalization (by all and by hereditary), classes, safe classes, sums of squared sizes (all and suppressed, the
     latter by all and by hereditary), and the cells kept. Where nothing may be suppressed and not all is safe, the
-    second is a cell of an unsafe class instead: a witness.
+    second is a cell of an unsafe class instead, a witness, and the third whether its size alone tells.
     """
     width, count = cells.shape
     keys = np.zeros((count, words), np.int64)
@@ -138,6 +179,7 @@ def judge_node(  # type: ignore[no-untyped-def]
                 worst = number
         if worst >= 0:
             result[1] = _cell_of(member, worst, size)
+            result[2] = 1
             return result, kept
     # Cells in the order of their classes, so that one small array of counts serves all classes in turn.
     begin = np.zeros(classes + 1, np.int64)

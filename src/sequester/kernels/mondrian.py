@@ -12,6 +12,9 @@ from sequester.kernels.limits import safe
 
 GAIN, MEDIAN, RELAXED = 0, 1, 2
 
+# Small enough never to outweigh the width of an attribute, large enough to order the cuts within one.
+NEARNESS = 1e-9
+
 
 @numba.njit(cache=True, nogil=True)
 def _sort(items, count):  # type: ignore[no-untyped-def]
@@ -55,52 +58,56 @@ def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-de
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_gain(codes, histogram, base, distinct, size, k, position):  # type: ignore[no-untyped-def]
-    """The cut of one attribute that shortens the summed ranges most, with at least k rows on both sides."""
+def _score(below, size, full, left, right, mode):  # type: ignore[no-untyped-def]
+    """How good a cut is. Median cuts: the widest attribute first, and in it the position nearest to the median."""
+    if mode == GAIN:
+        return size * full - below * left - (size - below) * right
+    return full - NEARNESS * abs(2 * below - size) / size
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_cut(codes, histogram, base, distinct, size, mode, k, position):  # type: ignore[no-untyped-def]
+    """The best cut of one attribute with at least k rows on both sides."""
     origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
-    full = size * min(end - origin, 1.0)
+    full = min(end - origin, 1.0)
     best, best_code, below = -1.0, -1, 0
     for i in range(distinct - 1):
         below += histogram[base + codes[i]]
         if below >= k:
             if size - below < k:
                 break
-            left = below * (position[base + codes[i]] - origin)
-            right = (size - below) * min(end - position[base + codes[i + 1]], 1.0)
-            if full - left - right > best:
-                best, best_code = full - left - right, codes[i]
+            left = position[base + codes[i]] - origin
+            right = min(end - position[base + codes[i + 1]], 1.0)
+            score = _score(below, size, full, left, right, mode)
+            if score > best:
+                best, best_code = score, codes[i]
     return best, best_code
 
 
 @numba.njit(cache=True, nogil=True)
-def _gains(codes, histogram, base, distinct, size, k, position, score, cut, found):  # type: ignore[no-untyped-def]
-    """Every cut of one attribute with at least k rows on both sides, with its gain."""
+def _all_cuts(codes, histogram, base, distinct, size, mode, k, position, score, cut, found):  # type: ignore[no-untyped-def]
+    """Every cut of one attribute with at least k rows on both sides."""
     origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
-    full = size * min(end - origin, 1.0)
+    full = min(end - origin, 1.0)
     below = 0
     for i in range(distinct - 1):
         below += histogram[base + codes[i]]
         if below >= k and size - below >= k:
-            left = below * (position[base + codes[i]] - origin)
-            right = (size - below) * min(end - position[base + codes[i + 1]], 1.0)
-            score[found], cut[found] = full - left - right, base + codes[i]
+            left = position[base + codes[i]] - origin
+            right = min(end - position[base + codes[i + 1]], 1.0)
+            score[found], cut[found] = _score(below, size, full, left, right, mode), base + codes[i]
             found += 1
     return found
 
 
 @numba.njit(cache=True, nogil=True)
-def _median(codes, histogram, base, distinct, size, mode, k, position, score, cut, found):  # type: ignore[no-untyped-def]
-    """The median of one attribute, scored by how wide the attribute is here; strict cuts need k rows on both sides."""
+def _halving(codes, histogram, base, distinct, size, position):  # type: ignore[no-untyped-def]
+    """The median value of one attribute, scored by how wide the attribute is here."""
     below = at = 0
     while 2 * (below + histogram[base + codes[at]]) < size:
         below += histogram[base + codes[at]]
         at += 1
-    below += histogram[base + codes[at]]
-    if mode == RELAXED or (below >= k and size - below >= k):
-        score[found] = min(position[base + codes[distinct - 1]] - position[base + codes[0]], 1.0)
-        cut[found] = base + codes[at]
-        found += 1
-    return found
+    return min(position[base + codes[distinct - 1]] - position[base + codes[0]], 1.0), codes[at]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -208,7 +215,8 @@ def cut_rows(  # type: ignore[no-untyped-def]
     values      int32 (records, views), positions in the flat value counts
     coarse      runs of at most this many rows are left as they are: they become tasks for other threads
     mode        GAIN: any position of any attribute, best reduction of the summed ranges first;
-                MEDIAN, RELAXED: the median of the widest attribute first (LeFevre et al.)
+                MEDIAN: in the widest attribute, the cut nearest to the median; RELAXED: equal halves, where
+                records with the median value may go to either side (LeFevre et al.)
     position    where each leaf lies on [0, 1], all attributes side by side; first_leaf says where each begins
     population  int32 (people, attributes), reordered in place; every box must fit at least `known` of them
     """
@@ -260,7 +268,6 @@ def cut_rows(  # type: ignore[no-untyped-def]
                     for attribute in range(width):
                         histogram[first_leaf[attribute] + rows[i, attribute]] += 1
             candidates = 0
-            best, best_cut = -1.0, -1
             for attribute in range(width):
                 base = first_leaf[attribute]
                 lo, hi = low[top, attribute], high[top, attribute]
@@ -273,23 +280,20 @@ def cut_rows(  # type: ignore[no-untyped-def]
                     distinct = _list_counted(histogram, base, lo, hi, codes)
                 low[top, attribute], high[top, attribute] = codes[0], codes[distinct - 1]
                 if distinct > 1:
-                    if mode != GAIN:
-                        candidates = _median(
+                    if mode != RELAXED and guarded:
+                        candidates = _all_cuts(
                             codes, histogram, base, distinct, size, mode, limits.k, position, score, cut, candidates
                         )
-                    elif guarded:
-                        candidates = _gains(
-                            codes, histogram, base, distinct, size, limits.k, position, score, cut, candidates
-                        )
                     else:
-                        value, code = _best_gain(codes, histogram, base, distinct, size, limits.k, position)
-                        if value > best:
-                            best, best_cut = value, base + code
+                        if mode == RELAXED:
+                            value, code = _halving(codes, histogram, base, distinct, size, position)
+                        else:
+                            value, code = _best_cut(codes, histogram, base, distinct, size, mode, limits.k, position)
+                        if code >= 0:
+                            score[candidates], cut[candidates] = value, base + code
+                            candidates += 1
                 for i in range(distinct):
                     histogram[base + codes[i]] = 0
-            if best_cut >= 0:
-                score[0], cut[0] = best, best_cut
-                candidates = 1
             for root in range(candidates // 2 - 1, -1, -1):
                 _sift(score, cut, root, candidates)
             while candidates > 0:

@@ -48,7 +48,7 @@ def full_domain(
     ]
     base = _base(costs, cells, shape) if loss in _SEPARABLE else None
     judge = Judge(cells, domains, guard, loss=loss, budget=budget, costs=costs, base=base)
-    found = cheapest(shape, judge, base=base, bisect=budget > 0)
+    found = cheapest(shape, judge, base=base)
     if found is None:
         raise GuaranteeError(
             "no levels of the hierarchies make the table safe, not even suppressing every quasi-identifier; "
@@ -91,14 +91,6 @@ def _base(costs: Sequence[Sequence[NDArray[np.float64]]], cells: Cells, shape: t
     return base
 
 
-def _running(totals: NDArray[Any], shape: tuple[int, ...], axes: int) -> NDArray[np.int64]:
-    """Sums over everything at or below each node, along the first `axes` axes."""
-    sums = totals.astype(np.int64).reshape(shape)
-    for axis in range(axes):
-        np.cumsum(sums, axis=axis, out=sums)
-    return sums
-
-
 class Judge:
     """Judges nodes of the lattice of one table; see `lattice` for what the verdicts mean."""
 
@@ -118,8 +110,9 @@ class Judge:
         )  # fmt: skip
         self.records = int(cells.size.sum())
         self._first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
-        self._groups = [
-            [domain.groups(level).astype(np.int64) for level in range(domain.height + 1)] for domain in domains
+        # Per attribute (levels, leaves): the group of every leaf.
+        self._levels = [
+            np.array([domain.groups(level) for level in range(domain.height + 1)], np.int64) for domain in domains
         ]
         self._room = make_room(len(cells))
         self._hereditary = guard.hereditary()
@@ -129,7 +122,7 @@ class Judge:
     def __call__(self, node: Node) -> Verdict:
         result, _ = self._run(node)
         if not result[0]:
-            return Verdict(np.inf, 0.0, np.inf, self._forbidden(node, int(result[1])))
+            return Verdict(np.inf, 0.0, np.inf, self._forbidden(int(result[1]), by_value=not result[2]))
         suppressed, by_heritage = result[1], result[2]
         if self.base is not None:
             base = float(self.base[node])
@@ -147,35 +140,24 @@ class Judge:
             extra=np.inf if by_heritage > self.budget else extra,
         )
 
-    def _forbidden(self, node: Node, witness: int) -> NDArray[np.bool_] | None:
-        """All nodes at which the class of this cell is not safe, found at once.
-
-        A cell joins the witness's class as soon as every level is high enough, so the classes of the witness at all
-        nodes are running sums over the lattice.
-        """
-        from sequester.kernels.lattice import judge_alike
+    def _forbidden(self, witness: int, *, by_value: bool) -> NDArray[np.bool_] | None:
+        """All nodes, anywhere in the lattice, at which the class of this cell is not safe."""
+        from sequester.kernels.lattice import forbid_nodes
 
         shape = tuple(domain.height + 1 for domain in self.domains)
-        nodes, values = int(np.prod(shape)), self.guard.limits.numerator.size
-        if nodes * max(values, 1) > _LARGEST_WITNESS:
+        if np.prod(shape) * (2 + self.guard.limits.numerator.size) > _LARGEST_WITNESS:
             return None
-        joins = np.zeros(len(self.cells), np.int64)
-        for attribute, levels in enumerate(self._groups):
-            leaf = self.cells.codes[attribute, witness]
-            apart = sum((groups != groups[leaf]).astype(np.int64) for groups in levels)
-            joins = joins * shape[attribute] + np.asarray(apart)[self.cells.codes[attribute]]
-        size = _running(np.bincount(joins, self.cells.size, nodes), shape, len(shape))
-        around = _running(np.bincount(joins, self.cells.known, nodes), shape, len(shape)) if self.guard.known else size
-        counts = np.zeros((0, values), np.int64)
-        if size[node] >= self.guard.limits.k and around[node] >= self.guard.known:
-            pair_joins = np.repeat(joins, np.diff(self.cells.pair_start)) * values + self.cells.pair_value
-            counts = _running(
-                np.bincount(pair_joins, self.cells.pair_count, nodes * values), (*shape, values), len(shape)
-            )
-            counts = counts.reshape(nodes, values)
-        unsafe = judge_alike(size.ravel(), around.ravel(), counts, self.guard.known, self.guard.limits)
-        forbidden: NDArray[np.bool_] = unsafe.reshape(shape)
-        return forbidden
+        leaves = self.cells.codes[:, witness]
+        joined = [
+            np.sum(levels != levels[:, [leaf]], axis=0) for levels, leaf in zip(self._levels, leaves, strict=True)
+        ]
+        forbidden: NDArray[np.bool_] = forbid_nodes(
+            self.cells.codes, self.cells.size, self.cells.known,
+            self.cells.pair_start, self.cells.pair_value, self.cells.pair_count,
+            np.concatenate(joined), self._first_leaf, np.array(shape),
+            by_value, self.guard.known, self.guard.limits,
+        )  # fmt: skip
+        return forbidden.reshape(shape)
 
     def kept(self, node: Node) -> NDArray[np.bool_]:
         """Which cells a node publishes."""
@@ -185,7 +167,7 @@ class Judge:
     def _run(self, node: Node) -> tuple[NDArray[np.float64], Any]:
         from sequester.kernels.lattice import judge_node
 
-        groups = [self._groups[a][level] for a, level in enumerate(node)]
+        groups = [self._levels[a][level] for a, level in enumerate(node)]
         scale, word, words, span = pack([int(group[-1]) + 1 for group in groups])
         keys = np.concatenate([group * factor for group, factor in zip(groups, scale, strict=True)])
         cost = np.concatenate([self.costs[a][level] for a, level in enumerate(node)])

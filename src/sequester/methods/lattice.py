@@ -42,12 +42,10 @@ def cheapest(
     judge: Callable[[Node], Verdict],
     *,
     base: NDArray[np.float64] | None = None,
-    bisect: bool = False,
 ) -> Found | None:
     """The cheapest allowed node of a lattice, None when no node is allowed. `base`: base costs known beforehand.
 
-    Always the most promising node is looked at: it is the answer, or it tells why others are not. With `bisect`, a
-    path from it to the top is cut in the middle instead, which tells more where extra costs are finite.
+    A path from the most promising node to the top is bisected: a node in the middle tells most about the others.
     """
     bases = np.zeros(shape) if base is None else base.astype(np.float64)
     extras = np.zeros(shape)
@@ -76,11 +74,8 @@ def cheapest(
         start = np.unravel_index(int(np.argmin(bound)), shape)
         if bound[start] >= (best[0] if best else np.inf):
             break
-        node = tuple(int(level) for level in start)
-        if bisect:
-            path = _climb(node, top, bound, best[0] if best else np.inf)
-            node = path[len(path) // 2]
-        visit(node)
+        path = _climb(tuple(int(level) for level in start), top, bound, best[0] if best else np.inf)
+        visit(path[len(path) // 2])
     return None if best is None else Found(best[1], best[0], judged)
 
 

@@ -113,7 +113,7 @@ def entropy(classes: Boxes, domains: Sequence[Hierarchy], *, quasi: Integers) ->
         inside = np.log2(np.maximum(below[hi.astype(np.int64) + 1] - below[lo], 1))
         lost += float((classes.size * inside).sum() + suppressed * everything) - known
         all_lost += len(codes) * everything - known
-    return max(lost, 0.0) / all_lost if all_lost > 0 else 0.0
+    return float(max(lost, 0.0) / all_lost) if all_lost > 0 else 0.0
 
 
 def _sides(

@@ -21,6 +21,7 @@ from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.errors import DataError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.ingest.read import read
+from sequester.ingest.source import quietly
 from sequester.metrics.ends import domain_of, unbounded
 from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
 
@@ -130,12 +131,14 @@ def publish_domains(policy: Policy, table: Table, original: Table | None) -> tup
 def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> Published:
     """The classes of a table: records are in one class when all their published values mean the same.
 
-    `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody.
+    `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody. A set
+    whose members are no neighbours is told from others with the same ends.
     """
     keys = np.empty((len(domains), table.rows), np.int32)
-    for place, (column, (lo, hi)) in enumerate(zip(table.quasi, _sides(table, domains, show_values), strict=True)):
+    sides = _sides(table, domains, show_values)
+    for place, (column, domain, (lo, hi)) in enumerate(zip(table.quasi, domains, sides, strict=True)):
         free = [unbounded(column.attribute.kind, text) for text in column.texts]
-        meaning, _ = row_groups(np.array([lo, hi, np.append(free, False)]))
+        meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
         keys[place] = meaning[column.index]
     member, first = row_groups(keys)
     lo, hi = boxes_of(table, domains, first=first, show_values=show_values)
@@ -204,7 +207,8 @@ def _texts(values: pa.Array) -> pa.Array:
 
 
 def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.ChunkedArray, policy: Policy) -> Column:
-    values, index = codec.distinct(cells)
+    unread = Problem("has a type that cannot be read as text; convert it", column=name)
+    values, index = quietly(lambda: codec.distinct(cells), lambda _: unread, errors=pa.ArrowException)
     padded = attribute.kind == "code" and isinstance(attribute, QuasiIdentifier) and not codec.is_text(values.type)
     if padded and pa.types.is_integer(values.type):
         texts = codec.to_fixed_width(values, length=attribute.length or 1)[0].to_pylist()  # type: ignore[union-attr]
@@ -244,8 +248,32 @@ def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.
         bands = _bands(column)
         lo, hi = np.where(understood, lo, bands), np.where(understood, hi, bands)
         understood = lo >= 0
+    elif isinstance(column.attribute, QuasiIdentifier) and not understood.all():
+        # What a set lets people guess lies between its ends, so its loss is at most that of the interval.
+        for place, runs in _scattered(column, domain).items():
+            lo[place], hi[place] = runs[0][0], runs[-1][1]
+        understood = lo >= 0
     absent = np.int32(domain.size - 1 if domain.missing else -1)
     return np.append(lo, absent), np.append(hi, absent), np.append(understood, True)
+
+
+def _scattered(column: Column, domain: Hierarchy) -> dict[int, tuple[tuple[int, int], ...]]:
+    """The texts that are sets of values which are no neighbours, as AnonyPy writes them, by their place."""
+    if domain.kind != "category":
+        return {}
+    understood = notation.read(domain, column.texts)[2]
+    places = np.flatnonzero(~understood).tolist()
+    found = notation.read_scattered(domain, [column.texts[place] for place in places])
+    return {place: runs for place, runs in zip(places, found, strict=True) if runs is not None}
+
+
+def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:
+    """A number for every text that is such a set, the same for the same set; 0 for all other texts."""
+    numbers: dict[tuple[tuple[int, int], ...], int] = {}
+    found = np.zeros(len(column.texts), np.int64)
+    for place, runs in _scattered(column, domain).items():
+        found[place] = numbers.setdefault(runs, len(numbers) + 1)
+    return found
 
 
 def _bands(column: Column) -> Codes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -37,10 +38,24 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     for name, domain, codes in zip(
         snapshot.sensitive_names, snapshot.sensitive_domains, snapshot.sensitive, strict=True
     ):
-        columns[name] = pa.DictionaryArray.from_arrays(pa.array(codes[order]), pa.array(domain.names[0], pa.string()))
+        columns[name] = _named(codes[order], domain.names[0])
     for name in snapshot.insensitive.column_names:
-        columns[name] = snapshot.insensitive[name].take(pa.array(order))
+        columns[name] = _plain(snapshot.insensitive[name].take(pa.array(order)))
     return pa.table(columns)
+
+
+def _named(codes: NDArray[np.int32], names: Sequence[str]) -> pa.Array:
+    """Codes as a dictionary of the names that are used: files keep all of it, also values of records left out."""
+    used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
+    place = np.zeros(len(names), np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    listed = pa.array([names[code] for code in used.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(place[codes]), listed)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without a dictionary, which lists values in the order of the private rows."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _cells(
@@ -49,12 +64,10 @@ def _cells(
     """One cell per record, as a dictionary of the distinct published values."""
     if level is not None:
         # A level publishes the names of its groups, also where a group has only one leaf.
-        groups = domain.groups(level)[lo]
-        return pa.DictionaryArray.from_arrays(pa.array(groups[member]), pa.array(domain.names[level], pa.string()))
+        return _named(domain.groups(level)[lo][member], domain.names[level])
     sides, inverse = np.unique(lo.astype(np.int64) * domain.size + hi, return_inverse=True)
     first, last = (sides // domain.size).astype(np.int32), (sides % domain.size).astype(np.int32)
-    texts = pa.array(notation.write(domain, first, last), pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(inverse.astype(np.int32)[member]), texts)
+    return _named(inverse.astype(np.int32)[member], notation.write(domain, first, last))
 
 
 def _numeric(

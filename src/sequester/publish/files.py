@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,41 +23,68 @@ def write_file(table: pa.Table, path: Path, *, force: bool = False) -> Path:
         draft = folder / path.name
         _write(table, draft)
         draft.replace(path)
-    _flush(path.parent)
+    _flush_names(path.parent)
     return path
 
 
 def write_folder(
-    path: Path, table: pa.Table, data: str, texts: Mapping[str, str], *, force: bool = False
+    path: Path,
+    table: pa.Table,
+    data: str,
+    texts: Mapping[str, str],
+    *,
+    force: bool = False,
+    known: Collection[str] = (),
 ) -> list[Path]:
-    """Write a folder with one table and some text files; returns the files."""
+    """Write a folder with one table and some text files; returns the files.
+
+    `force` replaces a folder of the same kind only: all the text files, the table, or what else is in `known`.
+    """
     _refuse_existing(path, force=force)
-    with _staged(path) as folder:
-        draft = folder / path.name
+    if path.exists():
+        _refuse_foreign(path, {data, *texts, *known}, needed=set(texts))
+    # "." and ".." have a name only when they are resolved.
+    place = path if path.name else path.resolve()
+    with _staged(place) as folder:
+        draft = folder / place.name
         draft.mkdir()
         _write(table, draft / data)
         for name, text in texts.items():
             (draft / name).write_text(text, encoding="utf-8")
             _flush(draft / name)
-        if path.exists():
-            # A folder cannot replace one that is not empty; the old one goes only when the new one is complete.
-            path.rename(folder / "replaced")
-        draft.rename(path)
-    _flush(path.parent)
+        if place.exists():
+            # A folder cannot replace one that is not empty; the old one goes only when the new one is in its place.
+            old = place.rename(folder / "replaced")
+            try:
+                draft.rename(place)
+            except OSError:
+                old.rename(place)
+                raise
+        else:
+            draft.rename(place)
+    _flush_names(place.parent)
     return [path / name for name in (data, *texts)]
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    if path.name.endswith(".parquet"):
-        import pyarrow.parquet as parquet
+    import pyarrow as pa
 
-        parquet.write_table(table, path)
-    else:
-        import pyarrow as pa
-        import pyarrow.csv as csv
+    fits = True
+    try:
+        if path.name.endswith(".parquet"):
+            import pyarrow.parquet as parquet
 
-        with pa.output_stream(path, compression="gzip" if path.suffix == ".gz" else None) as stream:
-            csv.write_csv(table, stream)
+            parquet.write_table(table, path)
+        else:
+            import pyarrow.csv as csv
+
+            with pa.output_stream(path, compression="gzip" if path.suffix == ".gz" else None) as stream:
+                csv.write_csv(table, stream)
+    except pa.ArrowException:
+        fits = False
+    # Outside the handler: Arrow quotes cells.
+    if not fits:
+        raise DataError(f"a column has values that a {path.suffix[1:]} file cannot hold; convert it or leave it out")
     _flush(path)
 
 
@@ -82,6 +109,21 @@ def _staged(path: Path) -> Iterator[Path]:
 def _refuse_existing(path: Path, *, force: bool) -> None:
     if path.exists() and not force:
         raise DataError(Problem("exists already; choose another place, or overwrite it with --force", file=str(path)))
+
+
+def _refuse_foreign(path: Path, known: set[str], *, needed: set[str]) -> None:
+    """Replacing deletes, so what is deleted must be what was written before, or nothing."""
+    found = {entry.name for entry in path.iterdir()} if path.is_dir() else {""}
+    if found and not (found <= known and needed <= found):
+        raise DataError(
+            Problem("is not something written here before, and is not replaced; choose another place", file=str(path))
+        )
+
+
+def _flush_names(folder: Path) -> None:
+    """Make a rename durable, where the system lets us: the files are in place by now."""
+    with contextlib.suppress(OSError):
+        _flush(folder)
 
 
 def _flush(path: Path) -> None:

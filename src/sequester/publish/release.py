@@ -90,13 +90,15 @@ class Release:
         """Write the release, whole or not at all, and say where.
 
         A path that ends in .csv, .csv.gz or .parquet is that one file; any other is a folder with the data, in the
-        format of the policy, and `release.json`. An existing path is an error unless `force`.
+        format of the policy, and `release.json`. An existing path is an error unless `force`, which replaces a file
+        or an earlier release, and never a folder with anything else in it.
         """
         path = Path(path)
         if path.name.endswith((".csv", ".csv.gz", ".parquet")):
             return [write_file(self.table, path, force=force)]
+        texts = {"release.json": self.to_json() + "\n"}
         data = f"data.{self.policy.output.format}"
-        return write_folder(path, self.table, data, {"release.json": self.to_json() + "\n"}, force=force)
+        return write_folder(path, self.table, data, texts, force=force, known=("data.csv", "data.parquet"))
 
     def __repr__(self) -> str:
         return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"

@@ -1,0 +1,149 @@
+"""Invented tables about invented people, for demonstrations and tests. The same seed gives the same table anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FIRST_NAMES = {
+    "Female": ("Ada", "Bella", "Cora", "Dora", "Edda", "Fanny", "Greta", "Hilda", "Ida", "Juno", "Kira", "Lotte"),
+    "Male": ("Abel", "Bruno", "Cosmo", "Dario", "Emil", "Fritz", "Gustav", "Hugo", "Ivo", "Jonas", "Kuno", "Leo"),
+}
+_LAST_NAMES = (
+    "Alphabet", "Blank", "Cipher", "Dummy", "Example", "Fictional", "Generic", "Hypothesis", "Invented", "Jest",
+    "Keyword", "Lorem", "Mockup", "Nobody", "Ordinal", "Placeholder", "Quotient", "Random", "Sample", "Testcase",
+)  # fmt: skip
+
+# Share of the people in per cent, and the codes of each region.
+_REGIONS = (
+    (34, ("02138", "02139", "02140", "02141", "02142")),
+    (26, ("02215", "02216", "02217")),
+    (20, ("01901", "01902", "01904", "01905")),
+    (12, ("03060", "03062", "03063")),
+    (8, ("00501", "00544")),
+)
+# First age, last age, and share of the people in per cent.
+_AGES = ((0, 4, 7), (5, 17, 10), (18, 34, 20), (35, 49, 19), (50, 64, 20), (65, 79, 16), (80, 89, 6), (90, 100, 2))
+_YEAR = np.datetime64("2025-01-01")
+_WARDS = ("W1", "W2", "W3", "W4", "W5", "W6")
+
+
+@dataclass(frozen=True)
+class _Diagnosis:
+    """How frequent a diagnosis is, relative to the others, in childhood, youth, middle and old age."""
+
+    name: str
+    weights: tuple[int, int, int, int]
+
+
+# From ordinary to rare and serious; the last age of the first three stages of life is in _STAGES.
+_STAGES = (17, 39, 64)
+_DIAGNOSES = (
+    _Diagnosis("none", (300, 330, 240, 150)),
+    _Diagnosis("flu", (260, 190, 150, 140)),
+    _Diagnosis("fracture", (110, 100, 60, 90)),
+    _Diagnosis("appendicitis", (70, 60, 30, 10)),
+    _Diagnosis("gastritis", (50, 70, 80, 60)),
+    _Diagnosis("asthma", (90, 60, 50, 40)),
+    _Diagnosis("migraine", (20, 60, 60, 20)),
+    _Diagnosis("diabetes", (15, 25, 90, 120)),
+    _Diagnosis("hypertension", (2, 20, 110, 150)),
+    _Diagnosis("depression", (10, 50, 50, 30)),
+    _Diagnosis("heart failure", (2, 5, 30, 90)),
+    _Diagnosis("stroke", (1, 4, 20, 60)),
+    _Diagnosis("cancer", (4, 8, 30, 60)),
+    _Diagnosis("hepatitis", (2, 12, 14, 6)),
+    _Diagnosis("HIV", (1, 10, 8, 2)),
+)
+
+_HOSPITAL_POLICY = """\
+# Admissions to a hospital that does not exist: every person in the table is invented.
+version: 1
+series: hospital-admissions
+person: patient_id                  # never published
+attributes:
+  name:      {role: identifier}     # dropped
+  age:       {role: quasi-identifier, kind: number, range: [0, 100], levels: [5, 10, 20]}
+  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
+  zip:       {role: quasi-identifier, kind: code, length: 5}       # 02139 -> 0213* -> ... -> *
+  admitted:  {role: quasi-identifier, kind: date, levels: [day, month, quarter, year]}
+  ward:      {role: insensitive}    # published as it is: an internal code that nobody outside can tie to a person
+  diagnosis:
+    role: sensitive
+    values: permanent
+    ordinary: [none, flu]           # no secret: no bound on how sure one may be of them
+    hierarchy:
+      Common: [none, flu, fracture, appendicitis, gastritis]
+      Chronic: [asthma, migraine, diabetes, hypertension, depression]
+      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
+protect:
+  k: 5                              # nobody is hidden among fewer than 5 people
+  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
+  against: [insider, neighbor]
+method: {name: mondrian}
+output: {format: csv, numbers: interval}
+"""
+
+
+def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
+    """Admissions of `n` invented people, one row each: diagnoses depend on age, frequent ones are harmless."""
+    import pyarrow as pa
+
+    random = np.random.default_rng(seed)
+    band = _draw(random, n, [share for *_, share in _AGES])
+    lowest, highest = (np.array([ages[end] for ages in _AGES])[band] for end in (0, 1))
+    age = random.integers(lowest, highest, endpoint=True)
+    # Women live longer, which ties gender to age.
+    female = random.integers(100, size=n) < np.where(age >= 80, 64, 50)
+    zips = [(share / len(codes), code) for share, codes in _REGIONS for code in codes]
+    zip_code = _draw(random, n, [share for share, _ in zips])
+    day = random.integers(365, size=n)
+    diagnosis = _diagnose(random, age, day)
+    ward = random.integers(len(_WARDS), size=n)
+    first = random.integers(len(_FIRST_NAMES["Female"]), size=n)
+    last = random.integers(len(_LAST_NAMES), size=n)
+    names = np.where(female, *(np.array(_FIRST_NAMES[gender], object)[first] for gender in ("Female", "Male")))
+    # Numbers in random order: who came first is not in them.
+    number = 100_000 + random.permutation(n)
+    return pa.table(
+        {
+            "patient_id": [f"P{digits}" for digits in number.tolist()],
+            "name": names + " " + np.array(_LAST_NAMES, object)[last],
+            "age": age,
+            "gender": np.where(female, "Female", "Male"),
+            "zip": np.array([code for _, code in zips], object)[zip_code],
+            "admitted": _YEAR + day,
+            "ward": np.array(_WARDS, object)[ward],
+            "diagnosis": np.array([kind.name for kind in _DIAGNOSES], object)[diagnosis],
+        }
+    )
+
+
+def hospital_policy() -> str:
+    """A policy for `hospital`, as the text of a policy file."""
+    return _HOSPITAL_POLICY
+
+
+def _draw(random: np.random.Generator, n: int, shares: list[float]) -> NDArray[np.int64]:
+    """n places, each as often as its share says."""
+    return _place(random.random(n), np.cumsum(shares, dtype=np.float64)[None, :])
+
+
+def _place(at: NDArray[np.float64], sums: NDArray[Any]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = (at[:, None] * sums[:, -1:] >= sums).sum(axis=1)
+    return found
+
+
+def _diagnose(random: np.random.Generator, age: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A diagnosis for everybody, by stage of life; flu is a thing of the winter."""
+    weights = np.array([kind.weights for kind in _DIAGNOSES]).T[np.searchsorted(_STAGES, age)]
+    flu = [kind.name for kind in _DIAGNOSES].index("flu")
+    winter = (day < 90) | (day >= 330)
+    weights[:, flu] = np.where(winter, weights[:, flu] * 2, weights[:, flu] // 2)
+    return _place(random.random(len(age)), np.cumsum(weights, axis=1))

@@ -1,0 +1,126 @@
+"""The compiled decision about one class equals the plain criteria, for every criterion and every view."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sequester.errors import PolicyError
+from sequester.guarantees.anonymity import KAnonymity, KMap
+from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
+from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.guarantees.requirement import Requirement
+from sequester.kernels.limits import safe
+from sequester.methods.guard import Guard
+from strategies import SENSITIVE, Table, flat, requirements, tables
+
+often = settings(max_examples=200, deadline=None)
+
+
+def flat_counts(guard: Guard, records: np.ndarray) -> np.ndarray:
+    """The values of all views side by side, as the compiled loops count them."""
+    return np.bincount(guard.values[records].ravel(), minlength=guard.limits.numerator.size).astype(np.int64)
+
+
+@often
+@given(tables(domains=st.just((flat(2),)), most_records=40, with_population=False), st.data())
+def test_a_class_is_safe_exactly_when_every_criterion_of_every_view_holds(table: Table, data):
+    guard = table.guard
+    member = np.array(data.draw(st.lists(st.integers(0, 4), min_size=table.records, max_size=table.records)))
+    parts = [np.flatnonzero(member == number) for number in np.unique(member)]
+    found = [bool(safe(flat_counts(guard, part), len(part), guard.limits)) for part in parts]
+    assert found == table.judge().safe(parts).tolist()
+    assert all(found) == all(outcome.holds for outcome in table.requirement.check(member, table.sensitive))
+
+
+def single(values: int, **criteria) -> Requirement:
+    """A requirement over one sensitive attribute."""
+    given = {"confidence": None, "alpha": None, "closeness": None} | criteria
+    diversity = given.pop("diversity", None)
+    k = given.pop("k", KAnonymity(1))
+    tuples = {name: (criterion,) for name, criterion in given.items()}
+    domain = next(domain for domain in SENSITIVE if domain.size == values)
+    return Requirement(k=k, k_map=None, names=("s",), domains=(domain,), combine="each", diversity=diversity, **tuples)
+
+
+NAMES = [f"s{index}" for index in range(5)]
+LEVELS = next(domain.starts for domain in SENSITIVE if domain.size == 5)
+CASES = {
+    "k": single(5, k=KAnonymity(7)),
+    "confidence": single(5, confidence=Confidence.uniform(0.4, 5)),
+    "confidence per value": single(
+        5, confidence=Confidence(bounds_of({"s0": 0.1, "s1": 1 / 3, "*": 0.7}, NAMES, ordinary=["s4"]))
+    ),
+    "confidence without ordinary": single(5, confidence=Confidence(bounds_of(0.3, NAMES, ordinary=["s0", "s2"]))),
+    "alpha": single(5, alpha=AlphaK.of(0.45, NAMES)),
+    "alpha of named values": single(5, alpha=AlphaK.of({"s1": 0.2, "s3": 0.25}, NAMES)),
+    "alpha and confidence": single(
+        5, alpha=AlphaK.of({"s1": 0.2}, NAMES), confidence=Confidence.uniform(0.5, 5), k=KAnonymity(3)
+    ),
+    "distinct": single(5, diversity=DistinctDiversity(3)),
+    "distinct, not whole": single(5, diversity=DistinctDiversity(2.1)),
+    "entropy": single(5, diversity=EntropyDiversity(2)),
+    "entropy of one": single(5, diversity=EntropyDiversity(1)),
+    **{
+        f"recursive {c} {first}": single(5, diversity=RecursiveDiversity.of(c, first))
+        for c, first in [(0.5, 1), (3.0, 1), (1.0, 2), (1.7, 3), (4.0, 5), (9.0, 6)]
+    },
+    **{
+        f"closeness {distance} {t}": single(5, closeness=Closeness(t, distance, levels=LEVELS))
+        for distance in ("equal", "ordered", "hierarchical")
+        for t in (0.0, 0.15, 0.4)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("requirement", CASES.values(), ids=CASES)
+@settings(max_examples=40, deadline=None)
+@given(
+    table=st.lists(st.integers(0, 6), min_size=5, max_size=5).filter(any),
+    counts=st.lists(st.one_of(st.integers(0, 6), st.integers(0, 10**6)), min_size=5, max_size=5).filter(any),
+    alike=st.booleans(),
+)
+def test_each_criterion_alone_decides_any_counts_as_its_definition_does(requirement, table, counts, alike):
+    counts = np.array(table if alike else counts, np.int64) * (3 if alike else 1)
+    sensitive = np.repeat(np.arange(5, dtype=np.int32), table)[None, :]
+    view = requirement.views(sensitive)[0]
+    expected = all(c.holds(counts[None, :])[0] for c in (requirement.k, *view.criteria))
+    assert bool(safe(counts, counts.sum(), Guard.of(requirement, sensitive).limits)) == expected
+
+
+@often
+@given(st.data())
+def test_hereditary_limits_never_call_a_part_of_an_unsafe_class_safe(data):
+    """The search gives up everything below a class that is unsafe by these, so this must be true of every part."""
+    requirement = data.draw(requirements([next(d for d in SENSITIVE if d.size == 5)]))
+    values = np.array([data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=12))], np.int32)
+    guard = Guard.of(requirement, values)
+    hereditary = guard.hereditary()
+    everyone = np.arange(values.shape[1])
+    part = np.array(sorted(data.draw(st.sets(st.sampled_from(everyone.tolist()), min_size=1))))
+    if not safe(flat_counts(guard, everyone), len(everyone), hereditary):
+        assert not safe(flat_counts(guard, part), len(part), hereditary)
+        assert not safe(flat_counts(guard, part), len(part), guard.limits)
+
+
+@often
+@given(tables(domains=st.just((flat(2),)), with_population=False))
+def test_hereditary_limits_are_k_and_distinct_diversity(table: Table):
+    kept = table.requirement.diversity if isinstance(table.requirement.diversity, DistinctDiversity) else None
+    none = (None,) * len(table.requirement.names)
+    fewer = replace(table.requirement, confidence=none, alpha=none, closeness=none, diversity=kept)
+    guard = table.guard
+    everyone = np.arange(table.records)
+    expected = replace(table, requirement=fewer).judge().safe([everyone])[0]
+    assert bool(safe(flat_counts(guard, everyone), table.records, guard.hereditary())) == expected
+
+
+def test_a_k_map_without_a_population_has_no_guard():
+    requirement = replace(single(2), k_map=KMap(2))
+    with pytest.raises(PolicyError, match="k_map needs a population table"):
+        Guard.of(requirement, np.zeros((1, 3), np.int32))

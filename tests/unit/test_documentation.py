@@ -1,0 +1,46 @@
+"""The documentation names everything there is, and the repository says nothing it should not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from sequester.cli.app import app
+from sequester.policy import model
+
+ROOT = Path(__file__).parents[2]
+MODELS = [
+    item
+    for item in vars(model).values()
+    if isinstance(item, type) and issubclass(item, model.Strict) and item is not model.Strict
+]
+
+
+@pytest.mark.parametrize("part", MODELS, ids=lambda part: part.__name__)
+def test_every_policy_key_is_documented(part: type[model.Strict]) -> None:
+    documented = set(re.findall(r"`([a-z_]+)[`:]|\b([a-z_]+):", (ROOT / "docs/policy.md").read_text()))
+    words = {word for pair in documented for word in pair}
+    words |= set(re.findall(r"`([a-z_]+)`", (ROOT / "docs/policy.md").read_text()))
+    assert set(part.model_fields) - words == set()
+
+
+def test_every_command_is_in_the_changelog() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert [name for name in commands if f"`{name}`" not in text] == []
+
+
+def test_every_dependency_has_a_reason() -> None:
+    declared = re.findall(r'^  "([a-z]+)[>=]', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    reasons = (ROOT / "docs/architecture.md").read_text()
+    assert len(declared) >= 5
+    assert [name for name in declared if name not in reasons] == []
+
+
+def test_the_readme_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert len(links) >= 3
+    assert [link for link in links if not (ROOT / link).exists()] == []
