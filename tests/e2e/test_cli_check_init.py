@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -213,7 +212,7 @@ def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
 
 def test_ctrl_c_ends_with_130_and_no_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
-        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
 
     monkeypatch.setattr("sequester.policy.propose.propose", stop)
     result = CliRunner().invoke(app, ["init", str(folder / "data.csv"), "--out", str(folder / "new.yaml")])

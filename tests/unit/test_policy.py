@@ -476,3 +476,8 @@ def test_notes_say_what_a_method_cannot_do() -> None:
     assert "full-domain can only keep or suppress city: give it a hierarchy." in said
     raw["attributes"]["age"]["levels"] = [5, 10]
     assert not any("suppress age" in note for note in notes(Policy.model_validate(raw)))
+
+
+def test_a_width_too_small_to_divide_by_is_a_problem_and_no_crash() -> None:
+    raw = changed("attributes", "age", "levels", to=[2.2250738585e-313, 1.0])
+    assert "multiple" in problems_of(raw)["attributes.age.levels"]

@@ -57,9 +57,13 @@ def mondrian(
         starts = cut(0, count, 0)
     else:
         # Runs are independent and each is cut the same way whoever does it: the result does not depend on threads.
-        begins = np.sort(cut(0, count, max(count // (8 * threads), 1)))
+        coarse = max(count // (8 * threads), 1)
+        begins = np.sort(cut(0, count, coarse))
         ends = np.append(begins[1:], count)
-        tasks = sorted(zip(begins.tolist(), ends.tolist(), strict=True), key=lambda task: task[0] - task[1])
+        # A longer run was tried already: no cut of it is safe.
+        done = begins[ends - begins > coarse]
+        runs = [(int(begin), int(end)) for begin, end in zip(begins, ends, strict=True) if end - begin <= coarse]
+        runs.sort(key=lambda run: run[0] - run[1])
         with ThreadPoolExecutor(threads) as pool:
-            starts = np.concatenate(list(pool.map(lambda task: cut(task[0], task[1], 0), tasks)))
+            starts = np.concatenate([done, *pool.map(lambda run: cut(run[0], run[1], 0), runs)])
     return Classes(*kernels.bound_runs(rows, order, np.sort(starts)))

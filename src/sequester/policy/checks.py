@@ -201,4 +201,4 @@ def _finite(given: object) -> list[float] | None:
 
 def _is_multiple(high: float, low: float) -> bool:
     times = high / low
-    return times >= 1.5 and math.isclose(times, round(times), rel_tol=1e-9)
+    return math.isfinite(times) and times >= 1.5 and math.isclose(times, round(times), rel_tol=1e-9)
