@@ -14,6 +14,7 @@ SUBJECTS = {
     "full-domain-adult": "benchmarks.full_domain_adult",
     "mondrian-adult": "benchmarks.mondrian_adult",
     "mondrian-scale": "benchmarks.mondrian_scale",
+    "audit-adult": "benchmarks.audit_adult",
     "memory": "benchmarks.memory",
 }
 

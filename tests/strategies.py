@@ -50,12 +50,12 @@ def hierarchies(
     return nested(kind, leaves, levels, position=position, missing=missing)
 
 
-def flat(count: int, *, position: np.ndarray | None = None) -> Hierarchy:
-    """A domain of leaves and `*`: a number with positions, a category without."""
+def flat(count: int, *, position: np.ndarray | None = None, missing: bool = False) -> Hierarchy:
+    """A domain of leaves, a missing one more, and `*`: a number with positions, a category without."""
     names = tuple(f"v{index}" for index in range(count))
     leaves = np.array(names, object) if position is None else np.asarray(position, np.float64)
     kind = "category" if position is None else "number"
-    return nested(kind, leaves, [(np.arange(count, dtype=np.int32), names)], position=position)
+    return nested(kind, leaves, [(np.arange(count, dtype=np.int32), names)], position=position, missing=missing)
 
 
 def _sensitive_domain(count: int, levels: Sequence[Sequence[int]]) -> Hierarchy:

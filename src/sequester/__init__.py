@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sequester.attacks.adversary import Knowledge
+    from sequester.attacks.audit import Audit, audit
+    from sequester.attacks.finding import Finding
     from sequester.errors import DataError, GuaranteeError, MissingLibrary, PolicyError, Problem, SequesterError
     from sequester.metrics.measure import Measurement, measure
     from sequester.policy import Policy
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
 
 # Names are loaded when they are first used, so that `import sequester` stays cheap.
 _HOMES = {
+    "Audit": "sequester.attacks.audit",
     "DataError": "sequester.errors",
+    "Finding": "sequester.attacks.finding",
     "GuaranteeError": "sequester.errors",
+    "Knowledge": "sequester.attacks.adversary",
     "Measurement": "sequester.metrics.measure",
     "MissingLibrary": "sequester.errors",
     "Policy": "sequester.policy",
@@ -26,12 +32,16 @@ _HOMES = {
     "Release": "sequester.publish.release",
     "SequesterError": "sequester.errors",
     "anonymize": "sequester.publish.anonymize",
+    "audit": "sequester.attacks.audit",
     "measure": "sequester.metrics.measure",
 }
 
 __all__ = [
+    "Audit",
     "DataError",
+    "Finding",
     "GuaranteeError",
+    "Knowledge",
     "Measurement",
     "MissingLibrary",
     "Policy",
@@ -41,6 +51,7 @@ __all__ = [
     "SequesterError",
     "__version__",
     "anonymize",
+    "audit",
     "measure",
 ]
 

@@ -19,7 +19,7 @@ from sequester.kernels.limits import safe
 from sequester.methods.guard import Guard
 from strategies import SENSITIVE, Table, flat, requirements, tables
 
-often = settings(max_examples=200, deadline=None)
+often = settings(max_examples=120, deadline=None)
 
 
 def flat_counts(guard: Guard, records: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("requirement", CASES.values(), ids=CASES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     table=st.lists(st.integers(0, 6), min_size=5, max_size=5).filter(any),
     counts=st.lists(st.one_of(st.integers(0, 6), st.integers(0, 10**6)), min_size=5, max_size=5).filter(any),

@@ -190,6 +190,21 @@ def test_median_cuts_take_the_widest_attribute_every_time(table: Table):
     assert found == recursion(table, widest_median)
 
 
+@pytest.mark.parametrize(("cuts", "choose"), [("gain", best_gain), ("median", widest_median)])
+@often
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=8, max_size=30), st.integers(2, 4), st.booleans()
+)
+def test_a_range_with_a_missing_value_is_as_wide_as_everything(cuts, choose, cells, k, protected):
+    domain = flat(5, position=np.array([0, 1, 3, 6, 8]) / 8, missing=True)
+    table = large_table(0, protected=protected, records=len(cells))
+    required = replace(table.requirement, k=KAnonymity(k))
+    table = replace(table, domains=(domain, domain), quasi=np.array(cells, np.int32).T.copy(), requirement=required)
+    table = table.loosened()
+    found = partition(mondrian(table.quasi, table.domains, table.guard, cuts=cuts))
+    assert found == recursion(table, choose)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_relaxed_cuts_of_records_without_ties_are_the_halves_of_the_widest_attribute(data):

@@ -20,7 +20,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.specialize import specialize
 from strategies import Judge, Table, flat, hierarchies, members, promises_hold, tables
 
-often = settings(max_examples=120, deadline=None)
+often = settings(max_examples=80, deadline=None)
 
 any_domains = st.lists(hierarchies(), min_size=1, max_size=4)
 # What a step saves is exact in these, so that which of two is better does not depend on the order of additions.

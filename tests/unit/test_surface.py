@@ -11,8 +11,11 @@ import pytest
 import sequester
 
 PUBLIC = {
+    "Audit",
     "DataError",
+    "Finding",
     "GuaranteeError",
+    "Knowledge",
     "Measurement",
     "MissingLibrary",
     "Policy",
@@ -22,9 +25,10 @@ PUBLIC = {
     "SequesterError",
     "__version__",
     "anonymize",
+    "audit",
     "measure",
 }
-HEAVY = {"duckdb", "numba", "numpy", "pandas", "polars", "pyarrow", "pydantic", "rich", "typer", "yaml"}
+HEAVY = {"duckdb", "numba", "numpy", "pandas", "polars", "pyarrow", "pydantic", "rich", "scipy", "typer", "yaml"}
 
 
 def loaded_by(code: str) -> set[str]:

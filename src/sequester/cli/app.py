@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sequester.cli import anonymize, check, datasets, demo, init, measure
+from sequester.cli import anonymize, audit, check, datasets, demo, init, measure
 from sequester.cli.terminal import report_error, report_internal
 from sequester.errors import SequesterError
 
@@ -57,7 +57,7 @@ app = typer.Typer(
 )
 
 # In the order of the help.
-for command in (init, check, anonymize, measure, demo, datasets):
+for command in (init, check, anonymize, measure, audit, demo, datasets):
     command.register(app)
 
 

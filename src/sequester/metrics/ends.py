@@ -5,6 +5,7 @@ Without the raw table nobody knows all values of a domain; the ends of the publi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from sequester.domain import notation, sets
 from sequester.domain.build import declared, observe
 from sequester.domain.hierarchy import MISSING, Hierarchy
-from sequester.domain.intervals import FIRST_DAY, LAST_DAY
+from sequester.domain.intervals import FIRST_DAY, LAST_DAY, number_bounds
 from sequester.policy.model import QuasiIdentifier, Sensitive
 
 
@@ -40,8 +41,8 @@ def unbounded(kind: str, text: str) -> bool:
     if not text.strip("*"):
         return True
     if kind == "number":
-        ends = notation.interpret_numbers([text])
-        return bool(np.isinf(ends.low[0]) or np.isinf(ends.high[0]))
+        bounds = number_bounds(text)
+        return bounds is not None and (math.isinf(bounds.low) or math.isinf(bounds.high))
     return kind == "date" and text[:1] in "<>≤≥"
 
 

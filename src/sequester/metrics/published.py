@@ -22,6 +22,7 @@ from sequester.errors import DataError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.ingest.read import read
 from sequester.ingest.source import quietly
+from sequester.ingest.validate import check_people
 from sequester.metrics.ends import domain_of, unbounded
 from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
 
@@ -40,12 +41,16 @@ class Column:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them."""
+    """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them.
+
+    `person` says who each row is about, as given, where that was asked for and the table has it.
+    """
 
     quasi: tuple[Column, ...]
     sensitive: tuple[Column, ...]
     rows: int
     left_out: int
+    person: pa.ChunkedArray | None = None
 
     def __repr__(self) -> str:
         return f"<Table: {self.rows} rows>"
@@ -69,12 +74,19 @@ class Published:
         return int(self.lo.shape[1])
 
 
-def open_table(source: Any, policy: Policy, *, sensitive: bool = True, own: bool = False) -> Table:
-    """The columns of a table. `own` says it is written as the policy's input; a release may be written otherwise."""
+def open_table(
+    source: Any, policy: Policy, *, sensitive: bool = True, own: bool = False, person: bool = False
+) -> Table:
+    """The columns of a table. `own` says it is written as the policy's input; a release may be written otherwise.
+
+    `person` asks for the policy's person column too, if the table has it.
+    """
     attributes: dict[str, QuasiIdentifier | Sensitive] = {**policy.quasi_identifiers}
     if sensitive:
         attributes |= policy.sensitive
     wanted = [*attributes, *(f"{name}{end}" for name in policy.quasi_identifiers for end in ("_min", "_max"))]
+    if person and policy.person is not None:
+        wanted.append(policy.person)
     table = _read(source, policy, wanted, own=own)
     problems: list[Problem] = []
     columns: list[Column] = []
@@ -86,6 +98,9 @@ def open_table(source: Any, policy: Policy, *, sensitive: bool = True, own: bool
         columns.append(_column(name, attribute, cells, policy))
     if not problems and not len(table):
         problems.append(Problem("the table has no rows"))
+    people = table.column(policy.person) if person and policy.person in table.column_names else None
+    if people is not None and policy.person is not None:
+        problems += check_people(people, policy.person, tokens=policy.input.missing)
     for column in columns:
         empty = int(np.count_nonzero(column.index < 0))
         if empty and column.attribute.missing == "refuse":
@@ -100,7 +115,9 @@ def open_table(source: Any, policy: Policy, *, sensitive: bool = True, own: bool
     kept = [replace(column, index=column.index[keep]) for column in columns]
     rows = int(keep.sum())
     cut = len(policy.quasi_identifiers)
-    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows)
+    if people is not None and rows < len(table):
+        people = people.filter(pa.array(keep))
+    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people)
 
 
 def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:
@@ -141,18 +158,14 @@ def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool 
         meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
         keys[place] = meaning[column.index]
     member, first = row_groups(keys)
-    lo, hi = boxes_of(table, domains, first=first, show_values=show_values)
-    return Published(lo, hi, member, tuple(domains))
+    return Published(*_boxes(table, sides, first), member, tuple(domains))
 
 
 def boxes_of(
     table: Table, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
 ) -> tuple[Codes, Codes]:
     """The boxes of classes, given one record of each, in any domains that explain the published values."""
-    lo, hi = np.empty((2, len(domains), len(first)), np.int32)
-    for place, (column, side) in enumerate(zip(table.quasi, _sides(table, domains, show_values), strict=True)):
-        lo[place], hi[place] = (end[column.index[first]] for end in side)
-    return lo, hi
+    return _boxes(table, _sides(table, domains, show_values), first)
 
 
 def exact_codes(columns: Sequence[Column], domains: Sequence[Hierarchy], *, show_values: bool = False) -> Codes:
@@ -239,6 +252,13 @@ def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> lis
     if problems:
         raise DataError(problems)
     return sides
+
+
+def _boxes(table: Table, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np.int64]) -> tuple[Codes, Codes]:
+    lo, hi = np.empty((2, len(sides), len(first)), np.int32)
+    for place, (column, side) in enumerate(zip(table.quasi, sides, strict=True)):
+        lo[place], hi[place] = (end[column.index[first]] for end in side)
+    return lo, hi
 
 
 def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.bool_]]:

@@ -1,0 +1,95 @@
+"""The insider's audit of a growing Adult, and of many releases of a million people whose trajectories certify."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import adult
+from benchmarks.figures import Figure
+from benchmarks.timing import medians, seconds
+from sequester.attacks.audit import audit_histories
+from sequester.history import History, Publication, Trajectories
+from sequester.methods.classes import Classes
+from sequester.methods.mondrian import mondrian
+
+K, C = 5, Fraction(7, 10)
+PEOPLE, GROUPS, RELEASES = 1_000_000, 20_000, 20
+
+
+def run() -> list[Figure]:
+    """Two releases, six releases, and the cost of one more release among twenty."""
+    data = adult.load().take(np.random.default_rng(1).permutation(30_162)[:30_000].astype(np.int64))
+    two = _history(data, [20_000, 30_000])
+    six = _history(data, [5_000 * step for step in range(1, 7)])
+    policy = adult.policy(data.names, k=K, confidence=float(C))
+    audit_histories([two], policy, against=["insider"])
+    taken_two, found = seconds(lambda: audit_histories([two], policy, against=["insider"]))
+    taken_six, six_found = seconds(lambda: audit_histories([six], policy, against=["insider"]))
+    notes = [f"{len(audit.findings)} findings" for audit in (found, six_found)]
+    return [
+        Figure("insider audit, 20,000 then 30,000 rows", taken_two, "s", at_most=2.0, note=notes[0]),
+        Figure("insider audit, six releases of 5,000 to 30,000", taken_six, "s", at_most=10.0, note=notes[1]),
+        *_many(),
+    ]
+
+
+def _history(data: adult.Adult, sizes: list[int]) -> History:
+    history = History(
+        attribute=adult.SENSITIVE,
+        values=data.occupations.names[0],
+        k=K,
+        bounds=(C,) * data.occupations.size,
+        domains=data.domains,
+        quasi_names=data.names,
+        links=np.ones(len(data.names), np.bool_),
+        people=tuple(range(sizes[-1])),
+    )
+    for size in sizes:
+        part = data.take(np.arange(size))
+        classes = mondrian(part.codes, part.domains, part.guard(k=K, confidence=float(C)))
+        history = history.extend(_publication(classes, part, people=sizes[-1]))
+    return history
+
+
+def _publication(classes: Classes, part: adult.Adult, *, people: int) -> Publication:
+    size, values = len(classes.member), part.occupations.size
+    order = np.random.default_rng(size).permutation(size)
+    counts = np.bincount(classes.member.astype(np.int64) * values + part.sensitive[0], minlength=len(classes) * values)
+    member, value = np.full(people, -1, np.int32), np.full(people, -1, np.int32)
+    member[:size], value[:size] = classes.member, part.sensitive[0]
+    return Publication(
+        name=str(size),
+        lo=classes.lo,
+        hi=classes.hi,
+        counts=counts.reshape(len(classes), values).astype(np.int64),
+        row_class=classes.member[order],
+        row_value=part.sensitive[0][order],
+        member=member,
+        value=value,
+    )
+
+
+def _many() -> list[Figure]:
+    """Twenty releases in which classes only merge: extending the history against one group-by over the members."""
+    random = np.random.default_rng(2)
+    member = random.integers(0, GROUPS, PEOPLE).astype(np.int32)
+    times, trajectories = [], Trajectories.none(PEOPLE)
+    group = medians(5, group=lambda: np.unique(member, return_counts=True))["group"]
+    for _ in range(RELEASES):
+        taken, trajectories = seconds(lambda: trajectories.extend(member, GROUPS))  # noqa: B023 - called at once
+        times.append(taken)
+        member = _merge(member)
+    assert int(trajectories.size.min()) >= K
+    return [
+        Figure(
+            "one more of 20 releases of 1,000,000 people / one group-by", float(np.median(times)) / group, at_most=5.0
+        ),
+        Figure("release 20 / release 3", float(np.mean(times[-3:]) / np.mean(times[1:4])), at_most=1.5),
+    ]
+
+
+def _merge(member: NDArray[np.int32]) -> NDArray[np.int32]:
+    return (member // 2 * 2).astype(np.int32)

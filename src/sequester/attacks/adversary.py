@@ -1,0 +1,73 @@
+"""Who knows what, and hence which attacks to try.
+
+| adversary | knows | attacks |
+|---|---|---|
+| outsider | one release, the target's quasi-identifier | k, confidence, diversity, closeness |
+| neighbor | all releases, the target's quasi-identifier, when she joined | forward, cross, backward, intersection |
+| insider  | all releases, everybody's quasi-identifier, who is in which release | difference, tracing, deniability |
+| lifetime | as the insider, while values change freely | breach |
+| anybody  | row order, and other releases of the same data | row-order, complementary |
+
+More knowledge means fewer possible worlds: what a weaker adversary can be sure of, a stronger one can. That does not
+hold for guesses under a uniform prior, and permanent and transient values are not comparable, so each is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sequester.errors import PolicyError
+
+ATTACKS: dict[str, tuple[str, ...]] = {
+    "outsider": ("k", "confidence", "diversity", "closeness"),
+    "neighbor": ("forward", "cross", "backward", "intersection"),
+    "insider": ("difference", "tracing", "deniability"),
+    "lifetime": ("breach",),
+    "any": ("row-order", "complementary"),
+}
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """An adversary by what she knows, for experts; the named ones are points in this space.
+
+    people    the target only, or everybody's quasi-identifier (hence class)
+    presence  unknown, when the target joined, or who is in which release
+    values    whether a person keeps her value
+    releases  which releases she holds, counted from 1; None for all
+    rows      whether the published row order may link releases
+    """
+
+    people: Literal["target", "all"] = "all"
+    presence: Literal["unknown", "timestamp", "exact"] = "exact"
+    values: Literal["permanent", "transient"] = "permanent"
+    releases: tuple[int, ...] | None = None
+    rows: Literal["shuffled", "ordered"] = "shuffled"
+
+    def attacks(self) -> tuple[str, ...]:
+        """What she can try; a single release is open to everybody."""
+        found = list(ATTACKS["outsider"])
+        if self.values == "transient":
+            found += ATTACKS["lifetime"] if self.people == "all" else ()
+        elif self.presence != "unknown":
+            found += ATTACKS["neighbor"]
+            if self.people == "all" and self.presence == "exact":
+                found += ATTACKS["insider"]
+        return (*found, *(("row-order",) if self.rows == "ordered" else ()))
+
+
+def chosen_attacks(against: Sequence[str]) -> tuple[str, ...]:
+    """The attacks of the named adversaries, those on single releases always among them; `all` names everybody."""
+    unknown = [name for name in against if name not in (*ATTACKS, "all")]
+    if unknown:
+        raise PolicyError(f"there is no adversary {unknown[0]!r}; there are {', '.join((*ATTACKS, 'all'))}")
+    names = tuple(ATTACKS) if "all" in against else ("outsider", *against)
+    found = [attack for name in ATTACKS if name in names for attack in ATTACKS[name]]
+    return tuple(found if "row-order" in found else [*found, "row-order"])
+
+
+def adversary_of(attack: str) -> str:
+    """Who can try an attack."""
+    return next(name for name, attacks in ATTACKS.items() if attack in attacks)

@@ -1,0 +1,192 @@
+"""Breach probability (Wong et al., section 4): the chance that a person ever had a value, when values change freely.
+
+The adversary knows everybody's class in every release, and nothing links one release to another. All ways to hand the
+published values of a class to its members are equally likely, so a person is linked to s in at least one release with
+probability 1 - product of (1 - n_s / n) over her classes (their Lemma 4). It has to stay at or below 1 / l.
+
+With a registration list the adversary knows who may be in a release but not who is. The n rows of a class then belong
+to any n of the N registered people inside its box, present or not, and N takes the place of n; releases a person is
+absent from count too. (Wong et al. add such people to the groups in their experiments; their Definition 1 has none.)
+That holds for boxes which share no registered person with another box of the release. Where they do, N says too little
+about the class: its own n is used, and of several boxes around one person the worst, which never understates.
+
+More people in a class, or fewer, can both break what held before: neither merging nor splitting is monotone (their
+Corollary 3 holds only for members with one common history).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks.exposure import Exposure, gather
+from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.guarantees.criterion import exact
+from sequester.history import History, Publication
+from sequester.history.boxes import intersecting
+
+# Farther than this from the limit a float decides; nearer, integers do. Products of a few hundred factors are off by
+# less than a millionth of it.
+_DOUBT = 1e-9
+
+
+def find(
+    history: History,
+    *,
+    semantics: Semantics = "exact",
+    l: float,  # noqa: E741
+    registered: NDArray[np.int32] | None = None,
+) -> Result:
+    """Every value that somebody was ever linked to with probability above 1 / l; ordinary values are left out.
+
+    `registered` has the codes of the registration list, (quasi-identifiers, people); attributes that change over time
+    are not used to find people in it. The measure is the largest probability. The paper's reading is the exact one.
+    """
+    if l < 1:
+        raise ValueError("l must be at least 1: the largest probability allowed is 1 / l")
+    if not len(history) or (registered is None and history.trajectories is None):
+        return Result()
+    crowd = _members(history) if registered is None else _registered(history, registered)
+    if not len(crowd.weight):
+        return Result()
+    limit = 1 / exact(l)
+    findings: list[Finding] = []
+    worst = Fraction(0)
+    for value, bound in enumerate(history.bounds):
+        if bound >= 1:
+            continue
+        path = crowd.path(history, value)
+        linked, among = crowd.factors(history, value, path=path)
+        chance = 1 - np.prod(1 - linked / among, axis=1)
+        largest = int(np.argmax(chance))
+        worst = max(worst, _probability(linked[largest].tolist(), among[largest].tolist()))
+        bad = np.flatnonzero(_above(chance, linked, among, limit=limit))
+        entries = gather(
+            history,
+            np.full(len(bad), value),
+            classes=np.where(linked[bad] > 0, path[bad], -1).astype(np.int32),
+            weight=crowd.weight[bad],
+            trajectory=bad if crowd.known else None,
+        )
+        for exposure in entries:
+            row = bad[exposure.entry]
+            factors = (linked[row].tolist(), among[row].tolist())
+            findings.append(_finding(history, exposure, factors=factors, limit=limit))
+    return Result(findings, float(worst))
+
+
+@dataclass(frozen=True, eq=False)
+class _Crowd:
+    """Whoever the adversary asks about, people with the same classes as one row.
+
+    weight  people per row
+    fits    per release, pairs of (row, class): the classes a row may be in, at most one where that is known
+    sizes   per release, how many people share the rows of each class
+    known   whether the rows are the trajectories of the history
+    """
+
+    weight: NDArray[np.int64]
+    fits: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]
+    sizes: tuple[NDArray[np.int64], ...]
+    known: bool
+
+    def path(self, history: History, value: int) -> NDArray[np.int64]:
+        """(rows, releases) the class of each row, -1 for none; of several the one with most of the value."""
+        found = np.full((len(self.weight), len(history)), -1, np.int64)
+        for column, (row, number) in enumerate(self.fits):
+            share = history.releases[column].counts[number, value] / self.sizes[column][number]
+            # With repeated indices the last assignment stays, so the largest share must come last.
+            order = np.argsort(share, kind="stable")
+            found[row[order], column] = number[order]
+        return found
+
+    def factors(
+        self, history: History, value: int, *, path: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows, releases) rows with the value, and people who share them: 0 of 1 where a row has no class."""
+        linked, among = np.zeros_like(path), np.ones_like(path)
+        for column, release in enumerate(history.releases):
+            here = np.flatnonzero(path[:, column] >= 0)
+            number = path[here, column]
+            linked[here, column] = release.counts[number, value]
+            among[here, column] = self.sizes[column][number]
+        return linked, among
+
+
+def _sizes(release: Publication) -> NDArray[np.int64]:
+    return np.maximum(release.size, 1)
+
+
+def _members(history: History) -> _Crowd:
+    assert history.trajectories is not None
+    fits = []
+    for column in range(len(history)):
+        number = history.trajectories.path[:, column].astype(np.int64)
+        here = np.flatnonzero(number >= 0)
+        fits.append((here, number[here]))
+    return _Crowd(history.trajectories.size, tuple(fits), tuple(_sizes(r) for r in history.releases), known=True)
+
+
+def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
+    links = history.links
+    points, weight = np.unique(registered[links], axis=1, return_counts=True)
+    if not links.any():
+        points, weight = np.zeros((0, 1), np.int32), np.array([registered.shape[1]])
+    fits, sizes = [], []
+    for release in history.releases:
+        row, number = (
+            side.astype(np.int64) for side in intersecting(points, points, release.lo[links], release.hi[links])
+        )
+        inside = np.bincount(number, weights=weight[row], minlength=len(release)).astype(np.int64)
+        torn = np.bincount(row, minlength=len(weight)) > 1
+        shared = np.zeros(len(release), np.bool_)
+        shared[number[torn[row]]] = True
+        # A list that lacks people who are in the release cannot make a class smaller than it is.
+        sizes.append(np.where(shared, _sizes(release), np.maximum(inside, _sizes(release))))
+        fits.append((row, number))
+    return _Crowd(weight.astype(np.int64), tuple(fits), tuple(sizes), known=False)
+
+
+def _probability(linked: Sequence[int], among: Sequence[int]) -> Fraction:
+    whole = math.prod(among)
+    return Fraction(whole - math.prod(n - n_s for n_s, n in zip(linked, among, strict=True)), whole)
+
+
+def _above(
+    chance: NDArray[np.float64], linked: NDArray[np.int64], among: NDArray[np.int64], *, limit: Fraction
+) -> NDArray[np.bool_]:
+    """Whether each probability exceeds the limit: integers decide where floats could not."""
+    above: NDArray[np.bool_] = chance > float(limit)
+    near = np.flatnonzero(np.abs(chance - float(limit)) < _DOUBT)
+    if len(near):
+        cases, which = np.unique(np.hstack([linked[near], among[near]]), axis=0, return_inverse=True)
+        width = linked.shape[1]
+        exceeds = np.array([_probability(case[:width], case[width:]) > limit for case in cases.tolist()])
+        above[near] = exceeds[which.reshape(-1)]
+    return above
+
+
+def _finding(history: History, exposure: Exposure, *, factors: tuple[list[int], list[int]], limit: Fraction) -> Finding:
+    linked, among = factors
+    chance = _probability(linked, among)
+    told = [
+        {"release": release + 1, "class": number + 1, "with_value": linked[release], "among": among[release]}
+        for release, number in exposure.classes
+    ]
+    return Finding(
+        attack="breach",
+        adversary="lifetime",
+        releases=exposure.releases,
+        required=float(limit),
+        observed=float(chance),
+        value=history.values[exposure.value],
+        classes=exposure.numbered,
+        people=exposure.people,
+        witness={"factors": told, "probability": str(chance), "people": exposure.weight},
+        attribute=history.attribute,
+    )

@@ -1,0 +1,223 @@
+"""Complementary releases (Sweeney, sections 4.2 and 4.3): join two releases of the same data on what they share.
+
+A row of one release has one row of the other, with the same value and a box that meets its own, and then lies in the
+meet of both boxes. Where other classes cannot hold all rows of a kind, the rest are certain to be in the one left.
+That needs releases of the same data (every row has its row in the other) or of growing data (every row of the earlier
+one does); when people both came and left, joins prove nothing and the pair is passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.domain import notation
+from sequester.guarantees.criterion import row_groups
+from sequester.history import History
+
+Integers = NDArray[np.int64]
+
+# Cells of the largest (pairs x values) table made at once.
+_CELLS = 1 << 21
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joins:
+    """Pairs of classes that may share rows, one per entry: at most `most` rows, of which `sure` are certain."""
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    most: Integers
+    sure: Integers
+
+
+def find(history: History, *, semantics: Semantics = "exact") -> Result:
+    """Joined groups that certainly have a row and at most k - 1, smaller than the classes they come from.
+
+    The measure is the smallest number of rows that a group which certainly exists can have. With everybody's class
+    known and no pair of classes that could share fewer than k rows, it is the smallest number that a pair can share.
+    `exact` bounds a group by the rows that any joining could put there. `paper` joins as a database does and counts
+    only the groups of rows that match one group on the other side: rows that match several are passed over.
+    """
+    findings: list[Finding] = []
+    measures: list[int] = []
+    for first, second in combinations(range(len(history)), 2):
+        forward, backward = _directions(history, first, second)
+        if not (forward or backward):
+            continue
+        if semantics == "exact" and (fewest := _fewest_shared(history, first, second)) >= history.k:
+            measures.append(fewest)
+            continue
+        joins = _join(history, first, second, ways=(forward, backward), semantics=semantics)
+        found, measure = _judge(history, joins, first, second)
+        findings += found
+        measures += measure
+    return Result(findings, float(min(measures)) if measures else None)
+
+
+def _directions(history: History, first: int, second: int) -> tuple[bool, bool]:
+    """Whether every row of the first has one in the second, and the other way round.
+
+    Known from the people where they are known; else taken for granted where no value becomes rarer.
+    """
+    if history.trajectories is not None:
+        path = history.trajectories.path
+        here, there = path[:, first] >= 0, path[:, second] >= 0
+        return not (here & ~there).any(), not (there & ~here).any()
+    one, other = (_counts(history, number).sum(axis=0) for number in (first, second))
+    return bool((one <= other).all()), bool((other <= one).all())
+
+
+def _counts(history: History, number: int) -> Integers:
+    """(classes, kinds): values that may change tell nothing about who a row is about."""
+    release = history.releases[number]
+    return release.counts if history.permanent else release.size[:, None]
+
+
+def _fewest_shared(history: History, first: int, second: int) -> int:
+    """The fewest rows that two classes with a person in common may share; 0 when nobody is known."""
+    if history.trajectories is None:
+        return 0
+    overlap = history.overlap(first, second)
+    both = (overlap.first >= 0) & (overlap.second >= 0)
+    if not both.any():
+        return 0
+    one, other = overlap.first[both], overlap.second[both]
+    return int(_bounds(_counts(history, first), _counts(history, second), one, other)[0].min())
+
+
+def _join(history: History, first: int, second: int, *, ways: tuple[bool, bool], semantics: Semantics) -> Joins:
+    from scipy.sparse import csr_array
+
+    one, other = history.compatible(first, second)
+    near, far = _counts(history, first), _counts(history, second)
+    meets = csr_array((np.ones(len(one), np.int64), (one, other)), shape=(len(near), len(far)))
+    if semantics == "paper":
+        matches = meets @ (far > 0).astype(np.int64)
+        return _plain_join(near, far, matches, one, other)
+    most, _ = _bounds(near, far, one, other)
+    sure = np.zeros(len(one), np.int64)
+    if ways[0]:
+        sure = np.maximum(sure, _bounds(near, far, one, other, room=meets @ far)[1])
+    if ways[1]:
+        sure = np.maximum(sure, _bounds(far, near, other, one, room=meets.T @ near)[1])
+    return Joins(one, other, most, sure)
+
+
+def _bounds(
+    near: Integers, far: Integers, one: NDArray[np.int32], other: NDArray[np.int32], *, room: Integers | None = None
+) -> tuple[Integers, Integers]:
+    """At most and at least how many rows each pair of classes shares.
+
+    `room` is how many rows of each kind all classes of the other side that a class meets can hold; what does not fit
+    into the others must be in this one.
+    """
+    most, sure = np.zeros((2, len(one)), np.int64)
+    step = max(1, _CELLS // near.shape[1])
+    for start in range(0, len(one), step):
+        part = slice(start, start + step)
+        rows, places = near[one[part]], far[other[part]]
+        most[part] = np.minimum(rows, places).sum(axis=1)
+        if room is not None:
+            sure[part] = np.maximum(rows - (room[one[part]] - places), 0).sum(axis=1)
+    return most, sure
+
+
+def _plain_join(
+    near: Integers, far: Integers, matches: Integers, one: NDArray[np.int32], other: NDArray[np.int32]
+) -> Joins:
+    alone = np.where(matches == 1, near, 0)
+    rows = np.zeros(len(one), np.int64)
+    step = max(1, _CELLS // near.shape[1])
+    for start in range(0, len(one), step):
+        part = slice(start, start + step)
+        rows[part] = np.where(far[other[part]] > 0, alone[one[part]], 0).sum(axis=1)
+    return Joins(one, other, rows, rows)
+
+
+def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[list[Finding], list[int]]:
+    """The groups that break k, and the smallest one that certainly exists. Pairs with the same joined box are one."""
+    if not joins.sure.any():
+        return [], []
+    one, other = history.releases[first], history.releases[second]
+    lo = np.maximum(one.lo[history.links][:, joins.first], other.lo[history.links][:, joins.second])
+    hi = np.minimum(one.hi[history.links][:, joins.first], other.hi[history.links][:, joins.second])
+    group, where = row_groups(np.concatenate([lo, hi]))
+    most = np.bincount(group, weights=joins.most).astype(np.int64)
+    sure = np.bincount(group, weights=joins.sure).astype(np.int64)
+    tightest = np.full(len(most), np.iinfo(np.int64).max)
+    np.minimum.at(tightest, group, np.minimum(one.size[joins.first], other.size[joins.second]))
+    order = np.argsort(group, kind="stable")
+    ends = np.append(0, np.cumsum(np.bincount(group)))
+    couples = _Couples(history, first, second)
+    findings = []
+    exposed = np.flatnonzero((sure > 0) & (most < history.k) & (most < tightest))
+    written = _written(history, lo[:, where[exposed]], hi[:, where[exposed]])
+    for number, joined in zip(exposed.tolist(), written, strict=True):
+        pairs = order[ends[number] : ends[number + 1]]
+        pairs = pairs[joins.most[pairs] > 0]
+        here, there = joins.first[pairs], joins.second[pairs]
+        shared = np.minimum(one.counts[here], other.counts[there]).sum(axis=0)
+        findings.append(
+            Finding(
+                attack="complementary",
+                adversary="any",
+                releases=(first + 1, second + 1),
+                required=float(history.k),
+                observed=float(most[number]),
+                classes=tuple((at, c + 1) for at, c in _sorted_classes(here, there, (first + 1, second + 1))),
+                people=couples.people(here, there),
+                witness={
+                    "joined": joined,
+                    "rows": int(most[number]),
+                    "certain": int(sure[number]),
+                    "values": {history.values[code]: int(shared[code]) for code in np.flatnonzero(shared)},
+                },
+            )
+        )
+    return findings, [int(most[sure > 0].min())]
+
+
+def _sorted_classes(
+    here: NDArray[np.int32], there: NDArray[np.int32], numbers: tuple[int, int]
+) -> list[tuple[int, int]]:
+    found = zip(numbers, (here, there), strict=True)
+    return [(number, where) for number, classes in found for where in np.unique(classes).tolist()]
+
+
+def _written(history: History, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> list[dict[str, str]]:
+    """Boxes in the attributes that link, as they would be published."""
+    axes = np.flatnonzero(history.links).tolist()
+    texts = [notation.write(history.domains[axis], lo[place], hi[place]) for place, axis in enumerate(axes)]
+    names = [history.quasi_names[axis] for axis in axes]
+    return [{name: column[box] for name, column in zip(names, texts, strict=True)} for box in range(lo.shape[1])]
+
+
+class _Couples:
+    """The people of two releases in the order of their pair of classes."""
+
+    def __init__(self, history: History, first: int, second: int) -> None:
+        self.ids = history.people
+        one, other = history.releases[first].member, history.releases[second].member
+        self.width = len(history.releases[second])
+        self.person = np.zeros(0, np.int64)
+        if one is not None and other is not None:
+            self.person = np.flatnonzero((one >= 0) & (other >= 0))
+            key = one[self.person].astype(np.int64) * self.width + other[self.person]
+            order = np.argsort(key, kind="stable")
+            self.person, self.key = self.person[order], key[order]
+
+    def people(self, here: NDArray[np.int32], there: NDArray[np.int32]) -> tuple[Any, ...]:
+        """Ids of those who are in any of the pairs of classes."""
+        if not len(self.person):
+            return ()
+        wanted = here.astype(np.int64) * self.width + there
+        start, stop = (np.searchsorted(self.key, wanted, side=side) for side in _SIDES)
+        found = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+        return tuple(self.ids[person] for person in np.sort(np.concatenate(found)).tolist())

@@ -1,0 +1,191 @@
+"""Difference attack (Byun et al., section 4.3): classes of one release minus classes of another.
+
+The insider knows who is in which class of every release, and that people keep their values. Adding up some classes of
+one release and taking away some of another tells him the values of those left: they may be too few (size), or too
+many of them must have one value (value). Both directions of every pair of releases are checked, so that people who
+leave are protected like those who join. With three and more releases single trajectories that follow from classes of
+several releases are checked too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import combinations as pairs_of
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks.difference_cells import Cells, Index, Numbers, Remainder, directions
+from sequester.attacks.difference_size import determined
+from sequester.attacks.difference_span import combinations
+from sequester.attacks.difference_value import generalized, nested
+from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.history import History, Trajectories
+
+EXACT_WORK = 300_000
+"""Trajectories times pairs of releases up to which a certified history is searched for its exact measure."""
+
+
+def find(history: History, *, semantics: Semantics = "exact") -> Result:
+    """Sets of people that classes determine and that are too few, or have a value too often.
+
+    The measure is the size of the smallest determined set: of nested differences, whole classes among them, over all
+    pairs of releases, and of the trajectories found to be determined by three or more releases. It is exact for two
+    releases. For a large history in which every trajectory has k people it is the smallest trajectory instead, which
+    no determined set is smaller than, whatever the number of releases.
+
+    `semantics="paper"` is Figure 5 of the paper as it was meant: nested sets and pairs only, empty differences left
+    out, both directions. A single class that breaks a requirement by itself is no difference, and not reported here.
+    """
+    trajectories = history.trajectories
+    if trajectories is None or not history.permanent or len(history) < 2 or len(trajectories) == 0:
+        return Result([], None)
+    search = _Search(history, trajectories, semantics)
+    for first, second in search.pairs():
+        for cells in directions(history, first, second):
+            search.values(cells)
+            search.sizes(cells)
+    if semantics == "exact":
+        search.span()
+    return Result(search.findings, search.measure)
+
+
+class _Search:
+    """Findings so far, each with somebody no earlier one exposes as much, and the smallest determined set so far."""
+
+    def __init__(self, history: History, trajectories: Trajectories, semantics: Semantics) -> None:
+        self.history, self.trajectories, self.semantics = history, trajectories, semantics
+        self.findings: list[Finding] = []
+        self.reached: dict[int | None, NDArray[np.float64]] = {}
+        self.indices: dict[int, Index] = {}
+        self.bounded = [value for value in range(len(history.values)) if history.bounds[value] < 1]
+        counts = history.trajectory_counts()
+        if counts is not None:
+            self.bounded = [value for value in self.bounded if _breaks(history, counts, trajectories.size, value)]
+        smallest = int(trajectories.size.min())
+        releases = len(history)
+        work = len(trajectories) * releases * (releases - 1) // 2
+        self.by_size = smallest < history.k or work <= EXACT_WORK
+        self.measure = smallest
+        if self.by_size:
+            self.measure = min(int(release.size[release.size > 0].min(initial=1 << 60)) for release in history.releases)
+
+    @cached_property
+    def people(self) -> Index:
+        """People by trajectory."""
+        return Index.of(self.trajectories.of, len(self.trajectories))
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Pairs of releases, earliest first; none when the trajectories rule out everything."""
+        if self.by_size or self.bounded:
+            yield from pairs_of(range(len(self.history)), 2)
+
+    def values(self, cells: Cells) -> None:
+        """Values that are too frequent in what is left."""
+        attack = generalized if self.semantics == "exact" else nested
+        for value in self.bounded:
+            bound = self.history.bounds[value]
+            for remainder in attack(cells, value, bound):
+                witness = {"with_value": remainder.with_value, "exactly": remainder.nested}
+                self._add(remainder, value=value, required=float(bound), witness=witness)
+
+    def sizes(self, cells: Cells) -> None:
+        """What is left of fewer than k people."""
+        if not self.by_size:
+            return
+        for remainder in determined(cells, k=self.history.k, limit=self.measure):
+            self.measure = min(self.measure, remainder.people)
+            if remainder.people < self.history.k and len(remainder.taken):
+                self._add(remainder, value=None, required=float(self.history.k), witness={})
+
+    def span(self) -> None:
+        """Trajectories of fewer than k people that three or more releases determine."""
+        if len(self.history) < 3 or self.trajectories.size.min() >= self.history.k:
+            return
+        for found in combinations(self.trajectories, self.history.k):
+            people = int(self.trajectories.size[found.trajectory])
+            self.measure = min(self.measure, people)
+            one = np.array([found.trajectory])
+            if self._is_new(None, one, reached=people):
+                terms = sorted((release + 1, number + 1, factor) for release, number, factor in found.terms)
+                self.findings.append(
+                    Finding(
+                        attack="difference",
+                        adversary="insider",
+                        releases=tuple(sorted({release for release, _, _ in terms})),
+                        required=float(self.history.k),
+                        observed=float(people),
+                        classes=tuple((release, number) for release, number, _ in terms),
+                        people=self._people(one),
+                        witness={
+                            "combination": [
+                                {"release": release, "class": number, "times": str(factor)}
+                                for release, number, factor in terms
+                            ],
+                            "left": people,
+                        },
+                        attribute=self.history.attribute,
+                    )
+                )
+
+    def _add(self, remainder: Remainder, *, value: int | None, required: float, witness: Mapping[str, object]) -> None:
+        cells = remainder.cells
+        left = self._left(cells, remainder.added, remainder.taken)
+        observed = float(remainder.people) if value is None else remainder.with_value / remainder.people
+        if not self._is_new(value, left, reached=observed):
+            return
+        added = [number + 1 for number in remainder.added.tolist()]
+        taken = [number + 1 for number in remainder.taken.tolist()]
+        self.findings.append(
+            Finding(
+                attack="difference",
+                adversary="insider",
+                releases=tuple(sorted((cells.outer + 1, cells.inner + 1))),
+                required=required,
+                observed=observed,
+                value=None if value is None else self.history.values[value],
+                classes=(
+                    *((cells.outer + 1, number) for number in added),
+                    *((cells.inner + 1, number) for number in taken),
+                ),
+                people=self._people(left),
+                witness={
+                    "from_release": cells.outer + 1,
+                    "from": added,
+                    "minus_release": cells.inner + 1,
+                    "minus": taken,
+                    "left": remainder.people,
+                    **witness,
+                },
+                attribute=self.history.attribute,
+            )
+        )
+
+    def _left(self, cells: Cells, added: Numbers, taken: Numbers) -> Numbers:
+        """Trajectories in the added classes and in none of those taken away."""
+        if cells.outer not in self.indices:
+            self.indices[cells.outer] = Index.of(self.trajectories.path[:, cells.outer], len(cells.outer_counts))
+        found = self.indices[cells.outer].members(added)
+        within = np.zeros(len(cells.inner_counts) + 1, np.bool_)
+        within[taken] = True
+        return np.sort(found[~within[self.trajectories.path[found, cells.inner]]])
+
+    def _is_new(self, value: int | None, trajectories: Numbers, *, reached: float) -> bool:
+        """Whether somebody here is not yet reported with as much: as confident, or among as few people."""
+        degree = -reached if value is None else reached
+        if value not in self.reached:
+            self.reached[value] = np.full(len(self.trajectories), -np.inf)
+        before = self.reached[value][trajectories]
+        self.reached[value][trajectories] = np.maximum(before, degree)
+        return bool((before < degree).any())
+
+    def _people(self, trajectories: Numbers) -> tuple[object, ...]:
+        positions = np.sort(self.people.members(trajectories)).tolist()
+        return tuple(self.history.people[position] for position in positions)
+
+
+def _breaks(history: History, counts: NDArray[np.int64], size: NDArray[np.int64], value: int) -> bool:
+    """Whether a trajectory has the value too often; if none has, no set made of trajectories has."""
+    bound = history.bounds[value]
+    return bool((bound.denominator * counts[:, value] > bound.numerator * size).any())

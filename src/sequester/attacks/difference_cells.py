@@ -1,0 +1,129 @@
+"""Two releases as the difference attack sees them: who is in which class of both, and the sets left by subtraction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from sequester.history import History
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells:
+    """People by their classes in two releases: classes of `outer` are added up, classes of `inner` are taken away.
+
+    Parallel arrays, one entry per non-empty pair of classes, -1 for absence; `counts` is (cells, values), None when
+    not known. `outer_counts` and `inner_counts` are (classes, values) as published.
+    """
+
+    outer: int
+    inner: int
+    outer_class: NDArray[np.int32]
+    inner_class: NDArray[np.int32]
+    size: NDArray[np.int64]
+    counts: NDArray[np.int64] | None
+    outer_counts: NDArray[np.int64]
+    inner_counts: NDArray[np.int64]
+
+    @cached_property
+    def shared(self) -> NDArray[np.bool_]:
+        """Cells of people who are in both releases."""
+        return (self.outer_class >= 0) & (self.inner_class >= 0)
+
+    @cached_property
+    def selectable(self) -> NDArray[np.bool_]:
+        """Per inner class, whether all its people are in the outer release: only such a class can be nested."""
+        found = np.ones(len(self.inner_counts), np.bool_)
+        found[self.inner_class[self.outer_class < 0]] = False
+        return found
+
+    @cached_property
+    def component(self) -> NDArray[np.int32]:
+        """Per class, outer classes first, the connected component of classes that share people."""
+        outer, inner = self.outer_class[self.shared], self.inner_class[self.shared]
+        return components(outer, inner + len(self.outer_counts), len(self.outer_counts) + len(self.inner_counts))
+
+    @cached_property
+    def by_outer(self) -> Index:
+        """Cells by outer class."""
+        return Index.of(self.outer_class, len(self.outer_counts))
+
+    def left(self, added: Numbers, taken: Numbers) -> Numbers:
+        """Cells of the added outer classes that are outside the inner classes taken away, in order."""
+        within = np.zeros(len(self.inner_counts) + 1, np.bool_)
+        within[taken] = True
+        found = self.by_outer.members(added)
+        return np.sort(found[~within[self.inner_class[found]]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index:
+    """Positions sorted by their class, to take those of a few classes without looking at the others."""
+
+    order: Numbers
+    ends: Numbers
+
+    @classmethod
+    def of(cls, classes: NDArray[np.int32], count: int) -> Index:
+        """Of the class of every position, -1 for none."""
+        order = np.argsort(classes, kind="stable")
+        return cls(order, np.searchsorted(classes[order], np.arange(count + 1)))
+
+    def members(self, classes: Numbers) -> Numbers:
+        """Positions of these classes."""
+        found = [self.order[self.ends[one] : self.ends[one + 1]] for one in classes.tolist()]
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Remainder:
+    """A set of people got by subtraction: outer classes minus inner classes (class numbers from 0).
+
+    `people` are left, at least `with_value` of them with the value the set was searched for; `nested` says that the
+    classes taken away lie within those added, so that every count of what is left is known exactly.
+    """
+
+    cells: Cells
+    added: Numbers
+    taken: Numbers
+    people: int
+    with_value: int = 0
+    nested: bool = True
+
+
+def directions(history: History, first: int, second: int) -> tuple[Cells, Cells]:
+    """Later minus earlier, then earlier minus later."""
+    overlap = history.overlap(first, second)
+    one, other = history.releases[first].counts, history.releases[second].counts
+    size, counts = overlap.size, overlap.counts
+    return (
+        Cells(second, first, overlap.second, overlap.first, size, counts, other, one),
+        Cells(first, second, overlap.first, overlap.second, size, counts, one, other),
+    )
+
+
+def pieces(cells: Cells, added: NDArray[np.bool_], taken: NDArray[np.bool_]) -> list[tuple[Numbers, Numbers]]:
+    """The chosen outer and inner classes, split where no person is in a chosen class of both releases."""
+    outer = len(added)
+    both = cells.shared & np.append(added, False)[cells.outer_class] & np.append(taken, False)[cells.inner_class]
+    nodes = np.concatenate([added, taken])
+    label = components(cells.outer_class[both], cells.inner_class[both] + outer, len(nodes))
+    chosen = np.flatnonzero(nodes)
+    chosen = chosen[np.argsort(label[chosen], kind="stable")]
+    found = np.split(chosen, np.flatnonzero(np.diff(label[chosen])) + 1)
+    return [(one[one < outer], one[one >= outer] - outer) for one in found]
+
+
+def components(tails: NDArray[Any], heads: NDArray[Any], nodes: int) -> NDArray[np.int32]:
+    """Per node, the number of its connected component."""
+    graph = csr_matrix((np.ones(len(tails), np.int8), (tails, heads)), shape=(nodes, nodes))
+    label: NDArray[np.int32] = connected_components(graph, directed=False)[1]
+    return label

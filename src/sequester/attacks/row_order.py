@@ -1,0 +1,222 @@
+"""Unsorted matching (Sweeney, section 4.1): rows of two releases in the same order are joined by their row number.
+
+Nobody can see from two tables why rows are where they are, but a fresh shuffle of either one makes agreement unlikely.
+Two tests bound how unlikely, with no approximation, whichever of the two releases was shuffled:
+
+* Places: how many rows with the same number agree (same value if values are permanent, boxes that meet). The chance
+  of so many is bounded by the number of ways to place that many agreeing rows, and that by Bregman's theorem on
+  permanents (1973), which is exact when rows fall into separate kinds that agree throughout.
+* Stretches: whether some run of rows has the same values in the same order anywhere in the other release, as happens
+  when rows are put in or taken out in between. Runs are so long that the expected number of such accidents is small.
+
+What is not looked for: an order kept only after the first 65,536 rows, or kept so loosely that no long run survives.
+Two releases that are both written class by class (or value by value) are not judged: that order follows from what is
+published anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks.chance import log_chance, log_equal_runs
+from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.history import History, Publication
+from sequester.history.boxes import intersecting
+
+Integers = NDArray[np.int64]
+
+# A shuffled pair gives a false alarm at most this often, half of it for each test.
+CHANCE = 1e-6
+# Tables too small to ever be that unlikely: rows must agree throughout, and do so by chance at most this often.
+SMALL_CHANCE = 1 / 500
+
+_ROWS = 1 << 16
+_PAIRS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What one pair of releases shows: the largest share of rows beyond chance, and how likely that is by chance."""
+
+    test: str
+    share: float
+    chance: float
+    agreeing: int
+    rows: int
+    expected: float
+    small: bool = False
+
+
+def find(history: History, *, semantics: Semantics = "exact") -> Result:
+    """Pairs of releases whose order agrees more than chance allows.
+
+    The measure is the largest share of rows beyond chance, from 0 (as after a shuffle) to 1 (all rows in place): of
+    rows with the same number, (agreeing - expected) / (rows - expected); of stretches, the rows they cover.
+    """
+    findings: list[Finding] = []
+    shares = []
+    for first, second in combinations(range(len(history)), 2):
+        one, other = history.releases[first], history.releases[second]
+        if _in_groups(one) and _in_groups(other):
+            continue
+        places = _same_places(history, one, other)
+        found = [places] if _alarms(places) else []
+        shares.append(places.share)
+        stretches = _same_stretches(history, one, other)
+        if stretches is not None and stretches.share > 0:
+            found.append(stretches)
+            shares.append(stretches.share)
+        if found:
+            best = max(found, key=lambda agreement: agreement.share)
+            findings.append(_finding(best, first, second))
+    return Result(findings, max(shares) if shares else None)
+
+
+def _alarms(places: Agreement) -> bool:
+    if places.small:
+        return places.agreeing == places.rows and places.chance <= SMALL_CHANCE
+    return places.chance <= CHANCE / 2
+
+
+def _finding(found: Agreement, first: int, second: int) -> Finding:
+    return Finding(
+        attack="row-order",
+        adversary="any",
+        releases=(first + 1, second + 1),
+        required=0.0,
+        observed=found.share,
+        witness={
+            "test": found.test,
+            "rows": found.rows,
+            "agreeing": found.agreeing,
+            "expected": found.expected,
+            "chance": found.chance,
+            "small": found.small,
+        },
+    )
+
+
+def _in_groups(release: Publication) -> bool:
+    """Whether the rows of every class, or of every value, stand together."""
+    return _together(release.row_class) or _together(release.row_value)
+
+
+def _together(kinds: NDArray[np.int32]) -> bool:
+    runs = 1 + int(np.count_nonzero(np.diff(kinds)))
+    return 1 < len(np.unique(kinds)) == runs < len(kinds)
+
+
+def _same_places(history: History, one: Publication, other: Publication) -> Agreement:
+    axes = _axes(history, one, other)
+    rows = min(len(one.row_class), len(other.row_class), _ROWS)
+    here, there = one.row_class[:rows], other.row_class[:rows]
+    agree = np.ones(rows, np.bool_)
+    if history.permanent:
+        agree &= one.row_value[:rows] == other.row_value[:rows]
+    for axis in axes:
+        agree &= (one.lo[axis, here] <= other.hi[axis, there]) & (other.lo[axis, there] <= one.hi[axis, here])
+    agreeing = int(agree.sum())
+    chances, least, expected = [], [], []
+    for near, far in ((one, other), (other, one)):
+        degree = _degrees(history, near, far, axes)[near.row_class[:rows], near.row_value[:rows]]
+        of = len(far.row_class)
+        chances.append(log_chance(degree, agreeing, of=of))
+        least.append(log_chance(degree, int(np.count_nonzero(degree)), of=of))
+        expected.append(float(degree.sum()) / of)
+    usual = max(expected)
+    return Agreement(
+        test="places",
+        share=max(0.0, (agreeing - usual) / (rows - usual)) if usual < rows else 0.0,
+        chance=math.exp(max(chances)),
+        agreeing=agreeing,
+        rows=rows,
+        expected=usual,
+        small=max(least) > math.log(CHANCE / 2),
+    )
+
+
+def _axes(history: History, one: Publication, other: Publication) -> list[int]:
+    """The attributes whose sides are compared: all that link, or of two large releases the one that tells most.
+
+    The choice depends on the classes, never on the order of the rows.
+    """
+    axes: list[int] = np.flatnonzero(history.links).tolist()
+    if len(one) * len(other) <= _PAIRS:
+        return axes
+    sides = {axis: len(_sides(one, [axis])[1]) * len(_sides(other, [axis])[1]) for axis in axes}
+    usable = [axis for axis in axes if sides[axis] <= _PAIRS]
+    return sorted(usable, key=lambda axis: int((_degrees(history, one, other, [axis]) * one.counts).sum()))[:1]
+
+
+def _sides(release: Publication, axes: list[int]) -> tuple[Integers, Integers]:
+    """For every class the number of its box in these attributes only, and for every such box one class."""
+    from sequester.guarantees.criterion import row_groups
+
+    group, first = row_groups(np.concatenate([release.lo[axes], release.hi[axes], np.zeros((1, len(release)), int)]))
+    return group, first
+
+
+def _degrees(history: History, one: Publication, other: Publication, axes: list[int]) -> Integers:
+    """(classes, values) with how many rows of the other release a row of each kind agrees."""
+    from scipy.sparse import csr_array
+
+    (group, some), (far_group, far_some) = _sides(one, axes), _sides(other, axes)
+    near, far = intersecting(
+        one.lo[axes][:, some], one.hi[axes][:, some], other.lo[axes][:, far_some], other.hi[axes][:, far_some]
+    )
+    meets = csr_array((np.ones(len(near), np.int64), (near, far)), shape=(len(some), len(far_some)))
+    held = np.zeros((len(far_some), len(history.values)), np.int64)
+    np.add.at(held, far_group, other.counts)
+    if not history.permanent:
+        held[:] = held.sum(axis=1, keepdims=True)
+    found: Integers = (meets @ held)[group]
+    return found
+
+
+def _same_stretches(history: History, one: Publication, other: Publication) -> Agreement | None:
+    """Runs of rows with the same values in both, of the smallest length that chance does not explain."""
+    if not history.permanent or len(history.values) < 2:
+        return None
+    here, there = one.row_value[:_ROWS], other.row_value[:_ROWS]
+    length, chance = _telling_length((here, there), (one.counts.sum(axis=0), other.counts.sum(axis=0)))
+    if length is None:
+        return None
+    grams = _grams(np.concatenate([here, np.array([-1], here.dtype), there]), length)
+    start = np.flatnonzero(np.isin(grams[: len(here) - length + 1], grams[len(here) + 1 :]))
+    covered = np.zeros(len(here) + 1, np.int64)
+    np.add.at(covered, start, 1)
+    np.add.at(covered, start + length, -1)
+    rows = int(np.count_nonzero(np.cumsum(covered)[:-1]))
+    return Agreement("stretches", rows / len(here), chance, rows, len(here), 0.0)
+
+
+def _telling_length(
+    rows: tuple[NDArray[np.int32], NDArray[np.int32]], held: tuple[Integers, Integers]
+) -> tuple[int | None, float]:
+    """The smallest length, of those tried, at which fewer than half a `CHANCE` of equal runs are expected."""
+    length, limit = 4, min(len(rows[0]), len(rows[1]))
+    while length <= limit:
+        expected = max(
+            log_equal_runs(rows[near], len(rows[far]), held[far], length=length) for near, far in ((0, 1), (1, 0))
+        )
+        if expected < math.log(CHANCE / 2):
+            return length, math.exp(expected)
+        length += 1 + length // 8
+    return None, 1.0
+
+
+def _grams(values: NDArray[np.int32], length: int) -> Integers:
+    """A number for the run of this length that starts at each row, the same for equal runs."""
+    _, found = np.unique(values, return_inverse=True)
+    have = 1
+    while have < length:
+        step = min(have, length - have)
+        ahead, behind = found[: len(found) - step], found[step:]
+        _, found = np.unique(ahead.astype(np.int64) * (int(found.max()) + 1) + behind, return_inverse=True)
+        have += step
+    return found.astype(np.int64)

@@ -1,0 +1,134 @@
+"""`sequester audit`: what do these releases tell together?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from sequester.attacks.audit import Audit
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester audit 2026-q1.csv 2026-q2.csv -p policy.yaml
+
+$ sequester audit r1.csv r2.csv -p policy.yaml --against all --explain 1
+
+$ sequester audit r1.csv r2.csv -p policy.yaml --population p1.csv --population p2.csv --format json
+"""
+_SHOWN = 20
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("audit", epilog=EXAMPLES)(audit)
+
+
+def audit(
+    releases: Annotated[list[Path], typer.Argument(help="Releases in order of publication.", show_default=False)],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)],
+    population: Annotated[
+        list[Path] | None, typer.Option("--population", help="Who was there, one table per release.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", help="outsider, neighbor, insider, lifetime, any or all; default: the policy's."),
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
+    number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show cells that are not understood; only on a terminal.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Try every attack on a series of releases, made by any tool; exit code 4 if one works.
+
+    Findings name sensitive values and, where they are known, people: keep the output private.
+    """
+    from sequester.attacks.audit import audit as run
+    from sequester.cli.terminal import progress, values_may_show
+    from sequester.policy import Policy
+
+    loaded = Policy.load(policy)
+    with progress() as tell:
+        found = run(
+            releases,
+            loaded,
+            population=population or None,
+            against=against,
+            semantics="paper" if paper else "exact",
+            show_values=values_may_show(show_values),
+            progress=tell,
+        )
+    if number is not None and number > len(found.findings):
+        raise typer.BadParameter(f"there are {len(found.findings)} findings", param_hint="--explain")
+    if format is Format.JSON:
+        _print_json(found, number)
+    elif number is not None:
+        _tell(found, number)
+    else:
+        _show(found)
+    if not found.holds:
+        raise typer.Exit(4)
+
+
+def _print_json(found: Audit, number: int | None) -> None:
+    from sequester.attacks.explain import explain
+    from sequester.cli.terminal import print_json
+
+    data = found.to_dict()
+    if number is not None:
+        data["explanation"] = explain(found.findings[number - 1], found.histories)
+    print_json(data)
+
+
+def _tell(found: Audit, number: int) -> None:
+    from rich.text import Text
+
+    from sequester.attacks.explain import explain
+    from sequester.cli.terminal import console
+
+    console().print(Text(explain(found.findings[number - 1], found.histories)))
+
+
+def _show(found: Audit) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from sequester.attacks.adversary import adversary_of
+    from sequester.attacks.explain import headline
+    from sequester.cli.terminal import console
+
+    screen = console()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
+    for title in ("attack", "adversary", "reached", "findings"):
+        table.add_column(title)
+    for attack in found.tried:
+        works = sum(finding.attack == attack for finding in found.findings)
+        reached = found.measures.get(attack)
+        style = "bold red" if works else "green"
+        table.add_row(
+            Text(attack, "bold"),
+            adversary_of(attack),
+            "" if reached is None else f"{reached:.4g}",
+            Text(str(works) if works else "none", style),
+        )
+    screen.print(table)
+    for note in found.notes:
+        screen.print(Text(f"note: {note}", "dim"))
+    screen.print()
+    if found.holds:
+        screen.print(
+            Text("Nothing that was tried works: what the policy requires holds for these releases together.", "green")
+        )
+        return
+    for place, finding in enumerate(found.findings[:_SHOWN], start=1):
+        screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)
+    if len(found.findings) > _SHOWN:
+        screen.print(f"    ... and {len(found.findings) - _SHOWN} more")
+    screen.print()
+    screen.print(Text("Tell one as a story with --explain 1.", "dim"))

@@ -1,0 +1,109 @@
+"""Everything published so far about one sensitive attribute, extended one release at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.history.publication import Publication
+from sequester.history.trajectory import Trajectories
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Overlap:
+    """People by their classes in two releases: parallel arrays, one entry per non-empty pair.
+
+    `first`, `second` are classes, -1 for absence (never both); `counts` is (pairs, values), None when not known.
+    """
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    size: NDArray[np.int64]
+    counts: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    """What the world knows about one sensitive attribute (or one combination of several).
+
+    attribute  its name
+    values     the published name of every value
+    k, bounds  what is required: people, and per value the largest confidence (1: not bounded)
+    domains    of the quasi-identifiers, in the order of the boxes' rows
+    links      per quasi-identifier, whether it is the same for a person in every release
+    permanent  whether a person keeps her value; otherwise it may differ in every release
+    people     ids as given, one per person of the history; empty when nobody is known
+    value      per person, her value, where values are permanent and known; else None
+    diversity, closeness   what is required of every class beside k and the bounds
+    """
+
+    attribute: str
+    values: tuple[str, ...]
+    k: int
+    bounds: tuple[Fraction, ...]
+    domains: tuple[Hierarchy, ...]
+    quasi_names: tuple[str, ...]
+    links: NDArray[np.bool_]
+    permanent: bool = True
+    people: tuple[Any, ...] = ()
+    releases: tuple[Publication, ...] = ()
+    trajectories: Trajectories | None = None
+    value: NDArray[np.int32] | None = None
+    diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
+    closeness: Closeness | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"<History of {self.attribute}: {len(self.releases)} releases, {len(self.people)} people>"
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def extend(self, release: Publication) -> History:
+        """The history after one more release."""
+        trajectories = value = None
+        if release.member is not None and (self.trajectories is not None or not self.releases):
+            before = Trajectories.none(len(self.people)) if self.trajectories is None else self.trajectories
+            trajectories = before.extend(release.member, len(release))
+            if self.permanent and release.value is not None:
+                known = np.full(len(self.people), -1, np.int32) if self.value is None else self.value
+                value = np.where(release.value >= 0, release.value, known).astype(np.int32)
+        return replace(self, releases=(*self.releases, release), trajectories=trajectories, value=value)
+
+    def trajectory_counts(self) -> NDArray[np.int64] | None:
+        """(trajectories, values) of permanent values, None when they are not known."""
+        if self.trajectories is None or self.value is None:
+            return None
+        return self.trajectories.count(self.value, len(self.values))
+
+    def overlap(self, first: int, second: int) -> Overlap:
+        """The people of two releases (numbered from 0) by their classes in both, from one pass over trajectories."""
+        if self.trajectories is None:
+            raise ValueError("overlaps need to know who is in which class")
+        path, counts = self.trajectories.path, self.trajectory_counts()
+        a, b = path[:, first], path[:, second]
+        either = (a >= 0) | (b >= 0)
+        width = len(self.releases[second]) + 1
+        key = (a[either].astype(np.int64) + 1) * width + b[either] + 1
+        found, inverse = np.unique(key, return_inverse=True)
+        size = np.zeros(len(found), np.int64)
+        np.add.at(size, inverse, self.trajectories.size[either])
+        of_values = None
+        if counts is not None:
+            of_values = np.zeros((len(found), len(self.values)), np.int64)
+            np.add.at(of_values, inverse, counts[either])
+        return Overlap((found // width - 1).astype(np.int32), (found % width - 1).astype(np.int32), size, of_values)
+
+    def compatible(self, first: int, second: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Pairs of classes of two releases whose boxes intersect in every attribute that links."""
+        from sequester.history.boxes import intersecting
+
+        one, other = self.releases[first], self.releases[second]
+        return intersecting(one.lo[self.links], one.hi[self.links], other.lo[self.links], other.hi[self.links])

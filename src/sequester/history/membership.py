@@ -1,0 +1,133 @@
+"""Who is in which class of every release: said by a person column, found with a population, or not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Codes
+from sequester.errors import DataError, Problem
+from sequester.history.people import People, changed_values, parted_boxes, recognize
+from sequester.history.population import Located, locate
+from sequester.history.releases import Gathered, Releases
+from sequester.metrics.published import exact_codes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Membership:
+    """Who is where. Tuples have one entry per release.
+
+    member  the class of every person, -1 when absent; None when not known
+    merged  for every published class the number of the set it is taken together with; its own, as a rule
+    rows    the person of every row, where rows say so; then everybody's value is known too
+    """
+
+    people: tuple[Any, ...]
+    member: tuple[Codes | None, ...]
+    merged: tuple[Codes, ...]
+    rows: tuple[Codes, ...] | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of_nobody(cls, releases: Releases) -> Membership:
+        """The outsider's view."""
+        return cls((), (None,) * len(releases), _unmerged(releases), None, ())
+
+
+def links_of(releases: Releases) -> NDArray[np.bool_]:
+    """Which quasi-identifiers tell that rows of two releases cannot be about one person."""
+    midpoints = releases.policy.output.numbers == "midpoint"
+    quasi = releases.policy.quasi_identifiers.values()
+    return np.array([not a.changes and not (midpoints and a.kind == "number") for a in quasi], np.bool_)
+
+
+def _unmerged(releases: Releases) -> tuple[Codes, ...]:
+    return tuple(np.arange(len(published), dtype=np.int32) for published in releases.published)
+
+
+def find_members(releases: Releases) -> Membership:
+    """Who is where, from the person column if the releases have it, else from the population, else of nobody."""
+    have = [table.person is not None for table in releases.tables]
+    if any(have) and not all(have):
+        person = releases.policy.person
+        lacking = [name for name, has in zip(releases.names, have, strict=True) if not has]
+        fix = "other releases have it; give it in all, or in none"
+        raise DataError([Problem(f"is not in this release, but {fix}", file=name, column=person) for name in lacking])
+    if all(have):
+        return _publishers_view(releases)
+    if releases.population:
+        return _population_view(releases)
+    return Membership.of_nobody(releases)
+
+
+def _publishers_view(releases: Releases) -> Membership:
+    columns = [table.person for table in releases.tables]
+    people = recognize(columns, column=str(releases.policy.person), names=releases.names)
+    problems = []
+    for place, (name, attribute) in enumerate(releases.policy.sensitive.items()):
+        if attribute.values == "permanent":
+            changed = changed_values(people, [codes[place] for codes in releases.sensitive])
+            fix = "correct them, or say `values: transient`"
+            problems += _differing(changed, name, f"different values in different releases; {fix}")
+    sides = [(p.lo[:, p.member], p.hi[:, p.member]) for p in releases.published]
+    problems += _moved(releases, people, sides)
+    if problems:
+        raise DataError(problems)
+    member = [people.spread(n, p.member.astype(np.int32)) for n, p in enumerate(releases.published)]
+    notes = ("the population is not used, since the releases say who is who",) if releases.population else ()
+    return Membership(people.ids, tuple(member), _unmerged(releases), people.rows, notes)
+
+
+def _population_view(releases: Releases) -> Membership:
+    names = [f"population of {name}" for name in releases.names]
+    tables = releases.population
+    people = recognize([table.person for table in tables], column=str(releases.policy.person), names=names)
+    gathered = Gathered(names)
+    points = gathered.each(tables, lambda table: exact_codes(table.quasi, releases.domains))
+    gathered.check()
+    problems = _moved(releases, people, [(codes, codes) for codes in points])
+    if problems:
+        raise DataError(problems)
+    pairs = list(zip(points, releases.published, strict=True))
+    found: list[Located] = gathered.each(pairs, lambda pair: locate(pair[0], pair[1].lo, pair[1].hi, size=pair[1].size))
+    gathered.check()
+    notes = []
+    for name, located in zip(names, found, strict=True):
+        if located.unfit:
+            notes.append(f"{name}: {_amount(located.unfit)} no published box and {_count(located.unfit)} as absent")
+        if located.ambiguous:
+            sizes = np.bincount(located.merged)
+            tied = int(sizes[sizes > 1].sum())
+            several = f"{name}: {_amount(located.ambiguous)} several published boxes"
+            notes.append(f"{several}; {tied} classes are taken together as {int((sizes > 1).sum())}")
+    member = tuple(people.spread(number, located.member) for number, located in enumerate(found))
+    return Membership(people.ids, member, tuple(located.merged for located in found), None, tuple(notes))
+
+
+def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]]) -> list[Problem]:
+    """People whose intervals of an attribute that does not change have nothing in common."""
+    problems = []
+    links = links_of(releases)
+    for axis, name in enumerate(releases.policy.quasi_identifiers):
+        if links[axis]:
+            moved = parted_boxes(people, [(lo[axis], hi[axis]) for lo, hi in sides])
+            fix = "correct them, or say `changes: true`"
+            problems += _differing(moved, name, f"values in different releases that exclude each other; {fix}")
+    return problems
+
+
+def _differing(count: int, column: str, what: str) -> list[Problem]:
+    who = "1 person has" if count == 1 else f"{count} people have"
+    return [Problem(f"{who} {what}", column=column, rows=count)] if count else []
+
+
+def _amount(count: int) -> str:
+    return "1 person fits" if count == 1 else f"{count} people fit"
+
+
+def _count(count: int) -> str:
+    return "counts" if count == 1 else "count"

@@ -1,0 +1,87 @@
+"""Who is who over all releases, and whether what is published about one person fits together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sequester.domain import codec
+from sequester.domain.hierarchy import Codes
+from sequester.errors import DataError, Problem
+from sequester.ingest.source import quietly
+
+Sides = tuple[Codes, Codes]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Everybody in any table: ids as first given, and per table the person of every row."""
+
+    ids: tuple[Any, ...]
+    rows: tuple[Codes, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<People: {len(self)} in {len(self.rows)} tables>"
+
+    def spread(self, table: int, values: Codes) -> Codes:
+        """Values of the rows of one table as values of all people; -1 for those who are not in it."""
+        found = np.full(len(self), -1, np.int32)
+        found[self.rows[table]] = values
+        return found
+
+
+def recognize(columns: Sequence[pa.ChunkedArray], *, column: str, names: Sequence[str]) -> People:
+    """People by the text of their ids, without blanks around it: 7 of a frame is '7' of a file."""
+    ids: list[Any] = []
+    rows: list[Codes] = []
+    known = pa.array([], pa.string())
+    problems = []
+    for name, cells in zip(names, columns, strict=True):
+        values, index = codec.distinct(cells)
+        texts = _texts(values, Problem("has a type that cannot be read as text; convert it", file=name, column=column))
+        if repeated := len(texts) - len(texts.unique()):
+            message = f"{repeated} ids occur twice but for blanks around them; keep one row for each person"
+            problems.append(Problem(message, file=name, column=column, rows=repeated))
+            continue
+        new = pc.invert(pc.is_in(texts, value_set=known))
+        ids += values.filter(new).to_pylist()
+        known = pa.concat_arrays([known, texts.filter(new)])
+        rows.append(pc.index_in(texts, value_set=known).to_numpy(zero_copy_only=False).astype(np.int32)[index])
+    if problems:
+        raise DataError(problems)
+    return People(tuple(ids), tuple(rows))
+
+
+def changed_values(people: People, codes: Sequence[Codes]) -> int:
+    """How many people have different values in different tables; `codes` has one value per row of each."""
+    last = np.full(len(people), -1, np.int32)
+    changed = np.zeros(len(people), np.bool_)
+    for rows, values in zip(people.rows, codes, strict=True):
+        changed[rows] |= (last[rows] >= 0) & (last[rows] != values)
+        last[rows] = values
+    return int(changed.sum())
+
+
+def parted_boxes(people: People, sides: Sequence[Sides]) -> int:
+    """How many people have intervals of one attribute that no value lies in all of; (low, high) per row of each."""
+    low = np.full(len(people), np.iinfo(np.int32).min, np.int32)
+    high = np.full(len(people), np.iinfo(np.int32).max, np.int32)
+    for rows, (lo, hi) in zip(people.rows, sides, strict=True):
+        low[rows] = np.maximum(low[rows], lo)
+        high[rows] = np.minimum(high[rows], hi)
+    return int(np.count_nonzero(low > high))
+
+
+def _texts(values: pa.Array, unread: Problem) -> pa.Array:
+    def read() -> pa.Array:
+        return pc.utf8_trim_whitespace(codec.to_text(values).cast(pa.string()))
+
+    return quietly(read, lambda _: unread, errors=pa.ArrowException)

@@ -1,0 +1,146 @@
+"""Find people in the boxes of a release: by their raw values, where nothing says who is in which class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.errors import DataError
+from sequester.guarantees.criterion import row_groups
+
+Integers = NDArray[np.int32]
+
+# Comparisons of a point with a box that are made at once.
+_PAIRS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Located:
+    """Where the people of one table are.
+
+    member     per row of the table its set of classes, -1 for someone who fits no box
+    merged     per class the set it belongs to: a class of its own, unless people fit several boxes
+    unfit      people who fit no box
+    ambiguous  people of whom only the set is known
+    """
+
+    member: Integers
+    merged: Integers
+    unfit: int
+    ambiguous: int
+
+
+def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int64]) -> Located:
+    """The class of every person, given raw codes (attributes, people), boxes (attributes, classes) and class sizes.
+
+    Everybody who fits a box must have a row, so there must be as many of them as rows: with fewer or more, nobody's
+    class would be certain. Someone who fits several boxes is in one of those that her fellows do not fill; if that
+    leaves more than one, these classes count as one set, of which the members are known but not who is in which.
+    """
+    person, box = inside(points, lo, hi)
+    people = points.shape[1]
+    fits = np.bincount(person, minlength=people)
+    unfit = int(np.count_nonzero(fits == 0))
+    if people - unfit != int(size.sum()):
+        raise DataError(
+            f"{people - unfit} people of the population fit a published box, but the release has {int(size.sum())} "
+            "rows; give exactly the people who are in this release, or audit without a population"
+        )
+    person, box = _narrow(person, box, size, people=people)
+    merged = _merge(person, box, len(size))
+    member = np.full(people, -1, np.int32)
+    member[person] = merged[box]
+    found = np.bincount(member[member >= 0], minlength=merged.max() + 1)
+    rows = np.bincount(merged, weights=size, minlength=len(found)).astype(np.int64)
+    if wrong := int(np.count_nonzero(found != rows)):
+        raise DataError(
+            f"in {wrong} classes there are not as many people of the population as rows; give exactly the people who "
+            "are in this release, with their values as they were then, or audit without a population"
+        )
+    choices = np.bincount(person, minlength=people)
+    return Located(member, merged, unfit, int(np.count_nonzero(choices > 1)))
+
+
+def inside(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of a point and a box around it: points (attributes, people), boxes (attributes, classes).
+
+    Equal points are looked up once. Points and boxes are halved together, at the median of the attribute in which
+    the fewest boxes reach over it, until there are few enough to compare each with each.
+    """
+    group, first = row_groups(points)
+    distinct = points[:, first]
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    open_ = [(np.arange(distinct.shape[1]), np.arange(lo.shape[1]))]
+    while open_:
+        some, boxes = open_.pop()
+        halves = _halve(distinct[:, some], lo[:, boxes], hi[:, boxes]) if len(some) * len(boxes) > _PAIRS else None
+        if halves is None:
+            found += [_compare(part, boxes, (distinct, lo, hi)) for part in _blocks(some, len(boxes))]
+            continue
+        left, left_boxes, right, right_boxes = halves
+        open_ += [(some[left], boxes[left_boxes]), (some[right], boxes[right_boxes])]
+    point, box = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    # Back from distinct points to people.
+    order = np.argsort(point, kind="stable")
+    point, box = point[order], box[order]
+    count = np.bincount(point, minlength=distinct.shape[1])
+    start = np.cumsum(count) - count
+    repeat = count[group]
+    person = np.repeat(np.arange(points.shape[1]), repeat)
+    within = np.arange(len(person)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+    return person, box[start[group[person]] + within]
+
+
+def _halve(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.bool_], ...] | None:
+    best = None
+    for values, low, high in zip(points, lo, hi, strict=True):
+        middle = np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2]
+        left, left_boxes, right_boxes = values <= middle, low <= middle, high > middle
+        reach = int(left_boxes.sum()) + int(right_boxes.sum())
+        if left.all() or reach >= 2 * low.shape[0]:
+            continue
+        if best is None or reach < best[0]:
+            best = reach, (left, left_boxes, ~left, right_boxes)
+    return None if best is None else best[1]
+
+
+def _blocks(some: NDArray[np.int64], boxes: int) -> list[NDArray[np.int64]]:
+    step = max(1, _PAIRS // max(boxes, 1))
+    return [some[start : start + step] for start in range(0, max(len(some), 1), step)]
+
+
+def _compare(
+    some: NDArray[np.int64], boxes: NDArray[np.int64], arrays: tuple[Integers, Integers, Integers]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    points, lo, hi = arrays
+    near = np.ones((len(some), len(boxes)), np.bool_)
+    for values, low, high in zip(points, lo, hi, strict=True):
+        near &= (values[some, None] >= low[boxes]) & (values[some, None] <= high[boxes])
+    first, second = np.nonzero(near)
+    return some[first], boxes[second]
+
+
+def _narrow(
+    person: NDArray[np.int64], box: NDArray[np.int64], size: NDArray[np.int64], *, people: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Without the boxes that people who fit no other box fill: nobody else can be in them."""
+    while True:
+        sure = np.bincount(person, minlength=people)[person] == 1
+        full = np.bincount(box[sure], minlength=len(size)) >= size
+        keep = sure | ~full[box]
+        if keep.all():
+            return person, box
+        person, box = person[keep], box[keep]
+
+
+def _merge(person: NDArray[np.int64], box: NDArray[np.int64], classes: int) -> Integers:
+    """Numbers for the sets of classes that people with several boxes tie together, in the order of the classes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    again = np.flatnonzero(person[1:] == person[:-1])
+    ties = coo_array((np.ones(len(again), np.int8), (box[again], box[again + 1])), shape=(classes, classes))
+    found: Integers = connected_components(ties, directed=False)[1].astype(np.int32)
+    return found

@@ -1,0 +1,173 @@
+"""Releases as published, by us or by others, in the domains that all of them share."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sequester.domain import notation
+from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.errors import DataError, Problem
+from sequester.guarantees.requirement import Requirement
+from sequester.ingest.validate import amount
+from sequester.metrics.published import Published, Table, classes_of, domains_of, exact_codes, open_table
+from sequester.policy.model import Policy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Releases:
+    """Every release as classes and codes. Tuples have one entry per release, in order of publication.
+
+    sensitive   (sensitive attributes, rows) codes of every release
+    population  tables of the people behind each release, empty when none are given
+    """
+
+    policy: Policy
+    names: tuple[str, ...]
+    tables: tuple[Table, ...]
+    published: tuple[Published, ...]
+    sensitive: tuple[Codes, ...]
+    population: tuple[Table, ...]
+    domains: tuple[Hierarchy, ...]
+    requirement: Requirement
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __repr__(self) -> str:
+        return f"<Releases: {len(self)}, {sum(table.rows for table in self.tables)} rows>"
+
+
+def read_releases(
+    releases: Sequence[Any],
+    policy: Policy,
+    *,
+    population: Sequence[Any] | None = None,
+    names: Sequence[str] | None = None,
+    show_values: bool = False,
+) -> Releases:
+    """Read releases, files or frames, in order of publication, and the population behind each if it is given.
+
+    Domains that the policy does not declare come from the published cells of all releases (and the population)
+    together, so that boxes of different releases can be compared. Everything that is wrong is in one DataError.
+    """
+    sources = _listed(releases, "releases")
+    people = [] if population is None else _listed(population, "population tables")
+    if not sources:
+        raise DataError("there is no release; give at least one")
+    called = _names(sources, names)
+    if population is not None and len(people) != len(sources):
+        message = f"{len(people)} population tables for {len(sources)} releases"
+        raise DataError(f"{message}; give one for each, in the same order")
+    if population is not None and policy.person is None:
+        raise DataError("population tables need a column that says who a row is about; name it with `person`")
+    read = Gathered(called)
+    tables = read.each(sources, lambda source: open_table(source, policy, person=True))
+    of_people = Gathered([f"population of {name}" for name in called[: len(people)]], read.problems)
+    behind = of_people.each(people, lambda source: _population(source, policy))
+    read.check()
+    domains = domains_of(policy, *(table.quasi for table in (*tables, *behind)))
+    sensitive_domains = domains_of(policy, *(table.sensitive for table in tables))
+    published = read.each(tables, lambda table: classes_of(table, domains, show_values=show_values))
+    sensitive = read.each(tables, lambda table: _sensitive(table, sensitive_domains, show_values=show_values))
+    read.check()
+    requirement = Requirement.from_policy(policy, sensitive_domains)
+    return Releases(
+        policy=policy,
+        names=called,
+        tables=tuple(tables),
+        published=tuple(published),
+        sensitive=tuple(sensitive),
+        population=tuple(behind),
+        domains=domains,
+        requirement=requirement,
+        notes=tuple(_notes(called, tables, domains, requirement)),
+    )
+
+
+class Gathered:
+    """Does the same for every table, and gathers what is wrong in all of them before anything is raised."""
+
+    def __init__(self, names: Sequence[str], problems: list[Problem] | None = None) -> None:
+        self.names = names
+        self.problems: list[Problem] = [] if problems is None else problems
+
+    def each(self, items: Sequence[Any], work: Callable[[Any], T]) -> list[T]:
+        """The results of those that went well."""
+        done = []
+        for name, item in zip(self.names, items, strict=True):
+            try:
+                done.append(work(item))
+            except DataError as error:
+                self.problems += [replace(problem, file=problem.file or name) for problem in error.problems]
+        return done
+
+    def check(self) -> None:
+        """Raise whatever was wrong."""
+        if self.problems:
+            raise DataError(self.problems)
+
+
+def _listed(given: Any, what: str) -> list[Any]:
+    """A single path or frame is easily given by mistake; its letters or columns are no tables."""
+    if isinstance(given, str | os.PathLike) or not isinstance(given, Sequence):
+        raise DataError(f"{what} must be a list, in order of publication, also when there is only one")
+    return list(given)
+
+
+def _names(sources: Sequence[Any], names: Sequence[str] | None) -> tuple[str, ...]:
+    if names is not None:
+        if len(names) != len(sources):
+            raise DataError(f"{len(names)} names for {len(sources)} releases; give one for each")
+        return tuple(names)
+    files = [Path(source) if isinstance(source, str | os.PathLike) else None for source in sources]
+    repeated = Counter(file.name for file in files if file is not None)
+    return tuple(
+        f"release {number}" if file is None else file.name if repeated[file.name] == 1 else str(file)
+        for number, file in enumerate(files, start=1)
+    )
+
+
+def _population(source: Any, policy: Policy) -> Table:
+    table = open_table(source, policy, sensitive=False, own=True, person=True)
+    if table.person is None:
+        raise DataError(Problem("is not in the table; say there who each row is about", column=policy.person))
+    return table
+
+
+def _sensitive(table: Table, domains: Sequence[Hierarchy], *, show_values: bool) -> Codes:
+    codes = exact_codes(table.sensitive, domains, show_values=show_values)
+    return codes if len(domains) else np.zeros((0, table.rows), np.int32)
+
+
+def _notes(
+    names: Sequence[str], tables: Sequence[Table], domains: Sequence[Hierarchy], requirement: Requirement
+) -> list[str]:
+    """What a reader must know about how the releases were read."""
+    notes = []
+    if len(tables) == 1:
+        notes.append("one release only: there is nothing to combine it with")
+    for name, table in zip(names, tables, strict=True):
+        if table.left_out:
+            notes.append(f"{name}: {amount(table.left_out)} without a value left out, as `missing: suppress` asks")
+        for column, domain in zip(table.quasi, domains, strict=True):
+            if domain.kind != "category":
+                continue
+            interval = np.append(notation.read(domain, column.texts)[2], True)
+            if scattered := int(np.count_nonzero(~interval[column.index])):
+                what = (
+                    f"{name}: column '{column.name}': {amount(scattered)} with a set of values that are no neighbours"
+                )
+                notes.append(f"{what}, taken as everything between its ends")
+    if requirement.unmatched:
+        notes.append(f"values in the policy that no release has: {', '.join(requirement.unmatched)}")
+    return notes

@@ -1,0 +1,55 @@
+"""People who were in the same class of every release are one trajectory; absence is a class of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectories:
+    """The cells of the common refinement of all releases so far.
+
+    path  (trajectories, releases) the class in every release, -1 for absence
+    size  people per trajectory
+    of    per person, her trajectory, -1 for one who was in no release yet
+    """
+
+    path: NDArray[np.int32]
+    size: NDArray[np.int64]
+    of: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def __repr__(self) -> str:
+        return f"<Trajectories: {len(self)} of {int(self.size.sum())} people over {self.path.shape[1]} releases>"
+
+    @classmethod
+    def none(cls, people: int) -> Trajectories:
+        """Before the first release."""
+        return cls(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.full(people, -1, np.int32))
+
+    def extend(self, member: NDArray[np.int32], classes: int) -> Trajectories:
+        """After one more release, given everybody's class in it: one pass over the people; trajectories only split."""
+        ever = (self.of >= 0) | (member >= 0)
+        key = (self.of[ever].astype(np.int64) + 1) * (classes + 1) + member[ever] + 1
+        # Hashed, not sorted: trajectories are numbered in the order in which people first show them.
+        pairs = pa.array(key).dictionary_encode()
+        found, inverse = pairs.dictionary.to_numpy(), pairs.indices.to_numpy()
+        of = np.full(len(self.of), -1, np.int32)
+        of[ever] = inverse
+        before = found // (classes + 1) - 1
+        path = np.full((len(found), self.path.shape[1] + 1), -1, np.int32)
+        path[before >= 0, :-1] = self.path[before[before >= 0]]
+        path[:, -1] = found % (classes + 1) - 1
+        return Trajectories(path, np.bincount(inverse, minlength=len(found)).astype(np.int64), of)
+
+    def count(self, value: NDArray[np.int32], values: int) -> NDArray[np.int64]:
+        """(trajectories, values) how many people of each have each value; `value` is per person, -1 for nobody's."""
+        known = (self.of >= 0) & (value >= 0)
+        flat = self.of[known].astype(np.int64) * values + value[known]
+        return np.bincount(flat, minlength=len(self) * values).reshape(len(self), values).astype(np.int64)

@@ -1,0 +1,101 @@
+"""`sequester audit` on releases that are fine, leaky, or not what they should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command import invoke
+
+POLICY = """
+version: 1
+series: clinic
+person: id
+attributes:
+  age: {role: quasi-identifier, kind: number, range: [0, 99]}
+  illness: {role: sensitive}
+protect: {k: 2, confidence: 0.5}
+"""
+FIRST = "id,age,illness\n1,[20-29],flu\n2,[20-29],cold\n3,[30-39],flu\n4,[30-39],gout\n"
+# Person 5 is the only newcomer of her class.
+LEAKY = "id,age,illness\n5,[20-29],lupus\n2,[20-29],cold\n4,[30-39],gout\n1,[20-29],flu\n3,[30-39],flu\n"
+# Two newcomers with different illnesses join in a class of their own.
+SAFE = "id,age,illness\n6,[40-49],cold\n2,[20-29],cold\n4,[30-39],gout\n1,[20-29],flu\n5,[40-49],lupus\n3,[30-39],flu\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    for name, text in (("first.csv", FIRST), ("leaky.csv", LEAKY), ("safe.csv", SAFE)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_leak_ends_with_4_and_names_who_what_and_how(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", cwd=folder)
+    assert done.returncode == 4
+    assert "5 tied to lupus with 100%, allowed 50%" in done.stdout
+    assert "--explain 1" in done.stdout
+
+
+def test_a_safe_series_ends_with_0_and_says_what_was_tried(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", cwd=folder)
+    assert done.returncode == 0
+    assert all(attack in done.stdout for attack in ("k", "confidence", "difference", "tracing", "deniability"))
+    assert "Nothing that was tried works" in done.stdout
+
+
+def test_json_is_one_document_with_measures_and_findings(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", "--format", "json", cwd=folder)
+    found = json.loads(done.stdout)
+    assert done.returncode == 4
+    assert found["holds"] is False
+    assert found["measures"]["difference"] == 1
+    assert {"attack", "adversary", "releases", "value", "required", "observed", "people", "classes", "witness"} <= set(
+        found["findings"][0]
+    )
+
+
+def test_one_release_is_judged_on_its_own(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", cwd=folder)
+    assert done.returncode == 0
+    assert "k" in done.stdout
+
+
+def test_an_unknown_adversary_is_an_error_that_lists_the_known(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", "--against", "burglar", cwd=folder)
+    assert done.returncode == 6
+    assert "outsider, neighbor, insider, lifetime, any, all" in done.stderr
+
+
+def test_a_finding_that_is_not_there_cannot_be_explained(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", "--explain", "1", cwd=folder)
+    assert done.returncode == 2
+    assert "there are 0 findings" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("id,illness\n1,flu\n", "age"),
+        ("id,age\n1,[20-29]\n", "illness"),
+        ("id,age,illness\n1,CANARY-7f3a,flu\n2,CANARY-7f3a,cold\n", "age"),
+        ("id,age,illness\n", "no rows"),
+        ("id,age,illness\n1,[20-29],flu\n1,[20-29],cold\n", "id"),
+        ("id,age,illness\n,[20-29],flu\n2,[20-29],cold\n", "id"),
+        ("id,age,illness\n1,[20-29],gout\n2,[20-29],cold\n", "1 person has different values"),
+        ("age,illness\n[20-29],flu\n[20-29],cold\n", "id"),
+    ],
+    ids=[
+        "no quasi-identifier", "no sensitive column", "not a generalization", "empty", "a person twice",
+        "nobody's row", "a permanent value that changed", "no person in one release",
+    ],
+)  # fmt: skip
+def test_a_release_that_cannot_be_audited_is_an_error_without_cells(folder: Path, text: str, says: str) -> None:
+    (folder / "wrong.csv").write_text(text)
+    done = invoke("audit", "first.csv", "wrong.csv", "-p", "policy.yaml", cwd=folder)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert says in done.stderr
+    assert "CANARY" not in done.stderr
