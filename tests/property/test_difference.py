@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,9 +14,10 @@ from scipy.optimize import linprog
 
 from sequester.attacks import difference
 from sequester.attacks.difference_cells import directions
+from sequester.attacks.difference_size import determined
 from sequester.attacks.difference_value import generalized, nested
 from sequester.attacks.finding import Finding
-from series import Series, series
+from series import Series, of_partitions, series
 
 BOUNDS = st.sampled_from([Fraction(1, 2), Fraction(1, 3), Fraction(2, 3), Fraction(3, 4)])
 PEOPLE = st.integers(1, 4)
@@ -154,6 +156,64 @@ def test_the_measure_is_the_smallest_set_that_two_releases_determine(truth: Seri
     alone = {one.left for one in every if not one.taken}
     proper = {one.left for one in every if one.taken} - alone
     assert bool(result.findings) or not any(len(left) < k for left in proper) or min(map(len, alone)) < k
+
+
+@st.composite
+def two_partitions(draw: st.DrawFn) -> Series:
+    """More people and classes than a whole series has; hardly anybody leaves or joins."""
+    count = draw(st.integers(4, 12))
+    partitions = []
+    for _ in range(2):
+        label = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+        absent = draw(st.sets(st.integers(1, count - 1), max_size=1))
+        groups = [[one for one in range(count) if label[one] == number and one not in absent] for number in range(5)]
+        partitions.append([group for group in groups if group])
+    return of_partitions(partitions, "ab" * (count // 2) + "a" * (count % 2))
+
+
+@given(truth=two_partitions(), k=st.integers(1, 6))
+@settings(max_examples=300, deadline=None)
+def test_each_direction_by_itself_gives_the_smallest_set_and_everybody_in_a_set_of_too_few(
+    truth: Series, k: int
+) -> None:
+    for cells, limit in product(directions(truth.history(), 0, 1), (k, len(truth.value) + 1)):
+        found = determined(cells, k=k, limit=limit)
+        sets = {subtract_bits(truth, cells.outer, one.added, cells.inner, one.taken): one.people for one in found}
+        every = nested_bits(truth, cells.outer, cells.inner)
+        assert all(one.bit_count() == people < limit for one, people in sets.items())
+        assert sets.keys() <= every
+        assert min(sets.values(), default=limit) == min(limit, *(one.bit_count() for one in every))
+        assert union(one for one in sets if one.bit_count() < k) == union(one for one in every if one.bit_count() < k)
+
+
+def class_bits(truth: Series, release: int) -> list[int]:
+    """Classes as sets of people in the bits of a number."""
+    found = [0] * truth.boxes[release][0].shape[1]
+    for person, number in enumerate(truth.member[release].tolist()):
+        if number >= 0:
+            found[number] |= 1 << person
+    return found
+
+
+def subtract_bits(truth: Series, outer: int, added: np.ndarray, inner: int, taken: np.ndarray) -> int:
+    more, less = class_bits(truth, outer), class_bits(truth, inner)
+    return union(more[number] for number in added) & ~union(less[number] for number in taken)
+
+
+def nested_bits(truth: Series, outer: int, inner: int) -> set[int]:
+    """All non-empty differences of nested sets of classes."""
+    more, less = (
+        [union(chosen) for size in range(len(bits) + 1) for chosen in combinations(bits, size)]
+        for bits in (class_bits(truth, outer), class_bits(truth, inner))
+    )
+    return {one & ~other for one in more for other in less if not other & ~one} - {0}
+
+
+def union(sets: Iterable[int]) -> int:
+    total = 0
+    for one in sets:
+        total |= one
+    return total
 
 
 @given(truth=series(people=(2, 8)), k=PEOPLE)

@@ -107,7 +107,9 @@ def nodes(domains: Sequence[Hierarchy]) -> Iterator[Node]:
 def assert_optimal(table: Table, suppression: float, chosen: Sequence[str] = LOSSES) -> None:
     budget = int(Fraction(str(suppression)) * table.records)
     everything = {node: recode(table, node) for node in nodes(table.domains)}
-    allowed = {node: recoded for node, recoded in everything.items() if recoded.suppressed <= budget}
+    # Leaving everybody out is no release.
+    most = min(budget, table.records - 1)
+    allowed = {node: recoded for node, recoded in everything.items() if recoded.suppressed <= most}
     event(f"{'no' if not allowed else 'all' if len(allowed) == len(everything) else 'some'} nodes are allowed")
     for loss in chosen:
         best = min((recoded.cost(loss, table) for recoded in allowed.values()), default=math.inf)

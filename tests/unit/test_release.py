@@ -247,3 +247,19 @@ def test_progress_tells_the_stages_in_order(rules: dict[str, Any]) -> None:
     told: list[tuple[str, int, int]] = []
     sq.anonymize(TABLE, policy(rules), progress=lambda *stage: told.append(stage))
     assert [number for _, number, _ in told] == list(range(told[0][2]))
+
+
+def test_records_that_make_a_promise_impossible_may_be_left_out() -> None:
+    """The whole table breaks the promise and the rest of it does not, once suppression is allowed."""
+    policy = sq.Policy.model_validate(
+        {
+            "version": 1,
+            "series": "towns",
+            "attributes": {"town": {"role": "quasi-identifier"}, "illness": {"role": "sensitive"}},
+            "protect": {"k": 2, "confidence": 0.5},
+            "method": {"name": "full-domain", "suppression": 1.0},
+        }
+    )
+    table = pa.table({"town": ["a"] * 4 + ["b"] * 6, "illness": ["x", "x", "y", "y"] + ["x"] * 6})
+    release = sq.anonymize(table, policy)
+    assert (release.table.num_rows, release.suppressed) == (4, 6)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sequester.attacks.adversary import Knowledge, chosen_attacks
+from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.history import History
 from sequester.policy.model import Policy
@@ -82,15 +82,19 @@ def audit(
     everybody's class is found by the boxes. `against` names adversaries, by default the policy's; `knowledge`
     describes one by what she knows instead. `semantics="paper"` reads every attack as printed in its paper.
     """
-    from sequester.history.load import load_histories
+    from sequester.history.load import histories_of
+    from sequester.history.releases import read_releases
 
-    held = list(releases)
+    held, known = list(releases), None if population is None else list(population)
     if knowledge is not None and knowledge.releases is not None:
         held = [held[number - 1] for number in knowledge.releases]
-    histories = load_histories(held, policy, population=population, show_values=show_values)
+        known = None if known is None else [known[number - 1] for number in knowledge.releases]
+    read = read_releases(held, policy, population=known, show_values=show_values)
     return audit_histories(
-        histories,
+        histories_of(read),
         policy,
+        # Where a population merges classes that it cannot tell apart, the published ones are still judged as they are.
+        published=histories_of(read, outsider=True) if known is not None else None,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,
         semantics=semantics,
@@ -103,11 +107,12 @@ def audit_histories(
     policy: Policy,
     *,
     against: Sequence[str],
+    published: Sequence[History] | None = None,
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
     progress: Progress | None = None,
 ) -> Audit:
-    """Try every attack on every sensitive attribute."""
+    """Try every attack on every sensitive attribute; `published` are the histories for attacks that need no people."""
     attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
     findings: list[Finding] = []
     measures: dict[str, float] = {}
@@ -115,7 +120,8 @@ def audit_histories(
     for number, attack in enumerate(attacks):
         if progress is not None:
             progress(attack, number, len(attacks))
-        for history in histories:
+        alone = published is not None and attack in (*ATTACKS["outsider"], *ATTACKS["any"])
+        for history in (published or histories) if alone else histories:
             result = _try(attack, history, policy, semantics)
             findings += [replace(finding, attribute=history.attribute or None) for finding in result.findings]
             if result.measure is not None:
@@ -160,7 +166,7 @@ def _try(attack: str, history: History, policy: Policy, semantics: Semantics) ->
         case "row-order":
             return row_order.find(history)
         case "complementary":
-            return complementary.find(history)
+            return complementary.find(history, semantics=semantics)
         case _:
             if not history.permanent:
                 return Result()

@@ -24,6 +24,7 @@ from sequester.attacks.difference_cells import Cells, Index, Numbers, Remainder,
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Residual = dict[int, dict[int, int]]
+Cut = tuple[int, set[int]]
 
 _INFINITE = 1 << 60
 
@@ -133,7 +134,7 @@ class _Network:
         """Groups whose outer classes minus inner classes leave somebody, but fewer than the limit."""
         outer = [group for group in part if group in self.with_outer]
         closed: set[int] = set()
-        found = []
+        found: list[Cut] = []
         if any(self.spill[group] for group in part):
             found = list(self._search(outer, closed, self.capacity, k=k))
         elif len(part) > 1:
@@ -144,24 +145,25 @@ class _Network:
                 for stop, size in self.capacity[start].items():
                     backward[stop][start] = size
             found = list(self._search(outer, {part[0]}, self.capacity, k=k))
-            found += [set(part) - kept for kept in self._search(inner, {part[0]}, backward, k=k)]
-        yield from found
-        if found and self.limit == k:
-            yield from self._others(part, found, closed, k=k)
+            found += [(size, set(part) - kept) for size, kept in self._search(inner, {part[0]}, backward, k=k)]
+        yield from (groups for _, groups in found)
+        few = [groups for size, groups in found if size < k]
+        if few:
+            yield from self._others(part, few, closed, k=k)
 
     def classes(self, groups: set[int]) -> tuple[Numbers, Numbers]:
         """Outer and inner classes of the groups."""
         found = np.sort(self.by_group.members(np.array(sorted(groups), np.int64)))
         return found[found < self.outer], found[found >= self.outer] - self.outer
 
-    def _search(self, sources: list[int], closed: set[int], capacity: Residual, *, k: int) -> Iterator[set[int]]:
+    def _search(self, sources: list[int], closed: set[int], capacity: Residual, *, k: int) -> Iterator[Cut]:
         for source in sources:
             if source in closed:
                 continue
             size, reached = self._cut(source, closed, capacity)
             if size < self.limit:
                 self.limit = max(k, size)
-                yield reached
+                yield size, reached
             if size >= self.limit:
                 # Every set with this group is too large from now on: it can be treated as outside.
                 closed.add(source)
@@ -185,7 +187,7 @@ class _Network:
                 if stop not in groups:
                     yield start, stop
 
-    def _cut(self, source: int, closed: Collection[int], capacity: Residual, *, out: int = -1) -> tuple[int, set[int]]:
+    def _cut(self, source: int, closed: Collection[int], capacity: Residual, *, out: int = -1) -> Cut:
         """The smallest cut that keeps the source in and the closed groups and `out` out, given up at the limit."""
         flow: dict[tuple[int, int], int] = {}
         spilled: dict[int, int] = {}

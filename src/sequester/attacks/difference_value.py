@@ -63,7 +63,7 @@ def nested(cells: Cells, value: int, bound: Fraction) -> list[Remainder]:
     A largest closed set of classes: taking an inner class away requires every outer class with one of its people.
     """
     open_outer, open_inner = _open(cells, value, bound)
-    pass
+    open_inner &= cells.selectable
     if not open_outer.any():
         return []
     p, q = bound.numerator, bound.denominator

@@ -135,7 +135,8 @@ class Judge:
             base = self.records / result[5]
             cost, extra = self.records / result[6] if result[6] else np.inf, 0.0
         return Verdict(
-            cost=cost if suppressed <= self.budget else np.inf,
+            # Leaving everybody out is no release.
+            cost=cost if suppressed <= self.budget and suppressed < self.records else np.inf,
             base=base,
             extra=np.inf if by_heritage > self.budget else extra,
         )

@@ -47,9 +47,16 @@ def anonymize(
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
     requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
-    _refuse_hopeless(snapshot, requirement, population)
+    may_leave_out = isinstance(policy.method, FullDomain) and policy.method.suppression > 0
+    if not may_leave_out:
+        _refuse_hopeless(snapshot, requirement, population)
     tell(1)
-    classes = _make(snapshot, policy, requirement, population)
+    try:
+        classes = _make(snapshot, policy, requirement, population)
+    except GuaranteeError:
+        # Which promise the table as a whole breaks says more than that no levels will do.
+        _refuse_hopeless(snapshot, requirement, population)
+        raise
     tell(2)
     measured = verify(snapshot, classes, requirement, policy, population=population)
     tell(3)
@@ -99,7 +106,10 @@ def _read(source: Any, policy: Policy, *, show_values: bool) -> tuple[Snapshot, 
 
 
 def _refuse_hopeless(snapshot: Snapshot, requirement: Requirement, population: NDArray[np.int32] | None) -> None:
-    """Every criterion is monotone: what fails for the table as one class fails for every way to cut it."""
+    """Every criterion is monotone: what fails for the table as one class fails for every way to cut it.
+
+    That says nothing once records may be left out: the rest may be safe.
+    """
     top = np.array([[domain.size - 1] for domain in snapshot.quasi_domains], np.int32)
     whole = np.zeros(len(snapshot), np.int32)
     boxes = (np.zeros_like(top), top)
