@@ -128,3 +128,27 @@ def test_with_the_populations_names_come_back(policy: sq.Policy) -> None:
         population=[people(["Tom", "Mike", "Bob", "Eve"]), people(list(ages))],
     )
     assert ("Alice", "Cancer") in exposed(found, "difference")
+
+
+def test_three_releases_that_no_pair_explains_are_told_as_a_combination() -> None:
+    """No two of the partitions {01}{23}, {02}{13}, {03}{12} single anybody out; all three single out everybody."""
+    policy = sq.Policy.model_validate(
+        {
+            "version": 1,
+            "series": "four",
+            "person": "name",
+            "attributes": {
+                "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 9]},
+                "s": {"role": "sensitive"},
+            },
+            "protect": {"k": 2},
+        }
+    )
+    values, releases = dict(zip("wxyz", "abcd", strict=True)), []
+    for first in ("wx", "wy", "wz"):
+        rows = [(person, "[0-9]" if person in first else "[1-8]", values[person]) for person in "zyxw"]
+        releases.append(pa.table(dict(zip(("name", "age", "s"), map(list, zip(*rows, strict=True)), strict=True))))
+    found = sq.audit(releases, policy)
+    alone = next(finding for finding in found.findings if "combination" in finding.witness)
+    assert alone.releases == (1, 2, 3)
+    assert "everybody cancels out but 1 person" in explain(alone, found.histories)

@@ -123,7 +123,8 @@ def audit_histories(
         alone = published is not None and attack in (*ATTACKS["outsider"], *ATTACKS["any"])
         for history in (published or histories) if alone else histories:
             result = _try(attack, history, policy, semantics)
-            findings += [replace(finding, attribute=history.attribute or None) for finding in result.findings]
+            name = history.attribute or None
+            findings += [f if f.attribute == name else replace(f, attribute=name) for f in result.findings]
             if result.measure is not None:
                 pick = min if attack in _SMALLEST else max
                 measures[attack] = pick(result.measure, measures.get(attack, result.measure))

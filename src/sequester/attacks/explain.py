@@ -49,6 +49,11 @@ def headline(finding: Finding) -> str:
 def _tell_difference(finding: Finding) -> str:
     later, earlier = finding.releases[-1], finding.releases[0]
     subject = _names(finding.people)
+    if "combination" in finding.witness:
+        return (
+            f"Add and subtract the classes below of the releases {_list(finding.releases)}, each as often as the "
+            f"witness says: everybody cancels out but {_people(finding.observed)}, {subject}."
+        )
     if not finding.about_value:
         return (
             f"Adding up whole classes of release {later} and taking away whole classes of release {earlier} (or the "
