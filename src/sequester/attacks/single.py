@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sequester.attacks.exposure import name_counts
 from sequester.attacks.finding import Finding, Result
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.closeness import Closeness
@@ -50,7 +50,7 @@ def _finding(history: History, attack: str, criterion: Criterion, release: int, 
         value=value,
         classes=((release + 1, where + 1),),
         people=members(history, release, where),
-        witness={"rows": int(counts.sum()), "values": named_counts(history, counts)},
+        witness={"rows": int(counts.sum()), "values": name_counts(history, counts.tolist())},
         attribute=history.attribute,
     )
 
@@ -59,8 +59,3 @@ def members(history: History, release: int, where: int) -> tuple[object, ...]:
     """The people of a class, where they are known."""
     member = history.releases[release].member
     return () if member is None else tuple(history.people[person] for person in np.flatnonzero(member == where))
-
-
-def named_counts(history: History, counts: NDArray[np.int64]) -> dict[str, int]:
-    """Counts by the name of the value, without the zeros."""
-    return {history.values[code]: int(counts[code]) for code in np.flatnonzero(counts)}

@@ -15,16 +15,11 @@ _CELLS = 1 << 18
 
 
 @dataclass(frozen=True)
-class KAnonymity(Criterion):
-    """k-anonymity (Samarati and Sweeney 1998; Sweeney 2002): every class has at least k records.
-
-    Protects: who a published record is about, from someone who knows the quasi-identifiers of the target.
-    Does not protect: what the target's sensitive value is when the class agrees on it, nor against two releases.
-    """
+class _Crowd(Criterion):
+    """At least k are counted in every class."""
 
     k: int
 
-    name: ClassVar[Name] = "k"
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = True
     at_least: ClassVar[bool] = True
@@ -39,12 +34,23 @@ class KAnonymity(Criterion):
     def holds(self, counts: Counts) -> NDArray[np.bool_]:
         return np.asarray(counts.sum(axis=1) >= self.k)
 
+
+@dataclass(frozen=True)
+class KAnonymity(_Crowd):
+    """k-anonymity (Samarati and Sweeney 1998; Sweeney 2002): every class has at least k records.
+
+    Protects: who a published record is about, from someone who knows the quasi-identifiers of the target.
+    Does not protect: what the target's sensitive value is when the class agrees on it, nor against two releases.
+    """
+
+    name: ClassVar[Name] = "k"
+
     def describe(self) -> str:
         return f"every class has at least {self.k} records"
 
 
 @dataclass(frozen=True)
-class KMap(Criterion):
+class KMap(_Crowd):
     """k-map (Sweeney 2001): every published box fits at least k people of a population table.
 
     `counts` are population counts, one column: see `population_inside`.
@@ -52,22 +58,7 @@ class KMap(Criterion):
     Does not protect: anything once the adversary knows that the target is in the table; nor any sensitive value.
     """
 
-    k: int
-
     name: ClassVar[Name] = "k-map"
-    monotone: ClassVar[bool] = True
-    hereditary: ClassVar[bool] = True
-    at_least: ClassVar[bool] = True
-
-    @property
-    def required(self) -> float:
-        return self.k
-
-    def observed(self, counts: Counts) -> NDArray[np.float64]:
-        return np.asarray(counts.sum(axis=1), np.float64)
-
-    def holds(self, counts: Counts) -> NDArray[np.bool_]:
-        return np.asarray(counts.sum(axis=1) >= self.k)
 
     def describe(self) -> str:
         return f"every published box fits at least {self.k} people of the population"
