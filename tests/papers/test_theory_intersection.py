@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
 from sequester.attacks import intersection
 from sequester.attacks.posterior import posterior
 from series import of_partitions
+
+
+def largest_posterior(releases: list[list[list[int]]], values: str) -> Fraction:
+    """The largest chance of one person for one value when all worlds are equally likely, by listing the worlds."""
+    worlds = [
+        world
+        for world in product(sorted(set(values)), repeat=len(values))
+        if all(
+            Counter(world[person] for person in people) == Counter(values[person] for person in people)
+            for classes in releases
+            for people in classes
+        )
+    ]
+    return max(
+        Fraction(sum(world[person] == value for world in worlds), len(worlds))
+        for person in range(len(values))
+        for value in set(values)
+    )
 
 
 def test_observation_4_fails_for_the_multiset_reading_a_coarser_release_can_expose_more() -> None:
@@ -27,6 +47,14 @@ def test_observation_4_holds_for_the_set_reading_of_the_same_series() -> None:
     old = [[0, 1, 2, 3]]
     coarse = of_partitions([old, [[0, 1, 2, 4], [3, 5]]], "ccabac").history()
     assert intersection.find(coarse, reading="set").findings == []
+
+
+def test_a_more_vague_release_can_allow_more_inference_even_for_the_exact_uniform_posterior() -> None:
+    """Byun et al.'s ground for Observation 4, that a more vague table tells no more, is false in general."""
+    old = [[0, 1, 2, 3]]
+    fine, coarse = [[0, 4], [3, 5], [1, 2]], [[0, 4], [1, 2, 3, 5]]
+    assert largest_posterior([old, fine], "cbaaac") == Fraction(1, 2)
+    assert largest_posterior([old, coarse], "cbaaac") == Fraction(2, 3)
 
 
 def test_the_history_field_of_section_5_misses_subsets_that_are_no_prefix() -> None:

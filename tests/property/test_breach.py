@@ -186,10 +186,25 @@ def test_with_boxes_that_overlap_the_probability_is_never_understated(truth: Ser
         unlinked(guessed_worlds(history, release, fitting(truth, registered, release)), people, truth.values)
         for release in range(len(history))
     ]
-    bounded = [p for (_, value), p in chances(per_release).items() if history.bounds[value] < 1]
-    measure = breach.find(history, l=2, registered=registered).measure
-    assert measure is not None
-    assert measure >= float(max(bounded, default=Fraction(0)))
+    exact = chances(per_release)
+    result = breach.find(history, l=2, registered=registered)
+    assert result.measure is not None
+    assert result.measure >= float(
+        max((p for (_, v), p in exact.items() if history.bounds[v] < 1), default=Fraction(0))
+    )
+    fits = [fitting(truth, registered, release) for release in range(len(history))]
+    for finding in result.findings:
+        overlapping = any(
+            set(fits[release - 1][number - 1]) & set(other)
+            for release, number in finding.classes
+            for place, other in enumerate(fits[release - 1], start=1)
+            if place != number
+        )
+        assert finding.witness.get("overlapping", False) == overlapping
+        alike = [
+            p for (_, v), p in exact.items() if history.values[v] == finding.value and float(p) == finding.observed
+        ]
+        assert overlapping or len(alike) >= finding.witness["people"]
 
 
 def test_a_box_that_shares_registered_people_with_another_is_not_diluted_by_them() -> None:

@@ -96,9 +96,9 @@ def test_a_value_is_found_exactly_when_some_pair_of_sets_of_classes_proves_it(tr
             ):
                 alone = any(one.breaks(value, bound) for one in possible if not one.taken)
                 proper = any(one.breaks(value, bound) for one in possible if one.taken)
-                found = attack(cells, value, bound)
+                found = attack(cells, {value: bound})
                 assert bool(found) or alone or not proper
-                assert len(found) == len(attack(without_counts, value, bound))
+                assert len(found) == len(attack(without_counts, {value: bound}))
                 for remainder in found:
                     again = subtract(truth, outer, tuple(remainder.added), inner, tuple(remainder.taken))
                     assert again in possible
@@ -118,7 +118,7 @@ def test_a_value_is_found_exactly_when_no_belief_keeps_everybody_within_the_boun
         alone = any(
             one.breaks(value, bound) for pair in ((0, 1), (1, 0)) for one in subtractions(truth, *pair) if not one.taken
         )
-        found = any(generalized(cells, value, bound) for cells in directions(history, 0, 1))
+        found = any(generalized(cells, {value: bound}) for cells in directions(history, 0, 1))
         assert (found or alone) == (least_confidence(truth, value) > float(bound) + 1e-7)
 
 

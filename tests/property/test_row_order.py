@@ -146,6 +146,25 @@ def test_an_order_that_is_kept_while_rows_are_put_in_between_is_found(seed, top)
         assert found.findings[0].witness["test"] == "stretches"
 
 
+@given(st.integers(0, 2**32), st.sampled_from([[], [0], [1], [0, 1]]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_degrees_count_the_rows_of_the_other_release_that_agree(seed, axes, permanent):
+    history = replace(published(np.random.default_rng(seed), 40, 25, values=3), permanent=permanent)
+    for one, other in (history.releases, history.releases[::-1]):
+        found = row_order._degrees(history, one, other, axes)
+        assert found.shape == one.counts.shape
+        for number, value in np.ndindex(found.shape):
+            agreeing = [
+                other.counts[far, value] if permanent else other.counts[far].sum()
+                for far in range(len(other))
+                if all(
+                    max(one.lo[axis, number], other.lo[axis, far]) <= min(one.hi[axis, number], other.hi[axis, far])
+                    for axis in axes
+                )
+            ]
+            assert found[number, value] == sum(agreeing)
+
+
 def test_rows_that_all_look_alike_tell_nothing_by_their_order():
     history = published(np.random.default_rng(1), 40, 40, values=1)
     one = replace(history, links=np.zeros(2, bool), permanent=False)

@@ -8,6 +8,8 @@
 | lifetime | as the insider, while values change freely | breach |
 | anybody  | row order, and other releases of the same data | row-order, complementary |
 
+With a registration list the lifetime adversary knows who may be in a release, not who is.
+
 More knowledge means fewer possible worlds: what a weaker adversary can be sure of, a stronger one can. That does not
 hold for guesses under a uniform prior, and permanent and transient values are not comparable, so each is asked for.
 """
@@ -16,9 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sequester.errors import PolicyError
+
+if TYPE_CHECKING:
+    from sequester.history import History
 
 ATTACKS: dict[str, tuple[str, ...]] = {
     "outsider": ("k", "confidence", "diversity", "closeness"),
@@ -71,3 +76,33 @@ def chosen_attacks(against: Sequence[str]) -> tuple[str, ...]:
 def adversary_of(attack: str) -> str:
     """Who can try an attack."""
     return next(name for name, attacks in ATTACKS.items() if attack in attacks)
+
+
+def why_untried(attack: str, history: History, *, lifetime: bool) -> str:
+    """Why an attack had nothing to work on, in a few words without cells; `lifetime` says whether that is promised."""
+    people = attack in (*ATTACKS["insider"], *ATTACKS["lifetime"])
+    if attack in ATTACKS["outsider"]:
+        return "the policy promises nothing of the kind"
+    if attack == "breach" and not lifetime:
+        return "the policy has no `protect.lifetime`"
+    if len(history) < 2 and attack not in ("breach", "deniability"):
+        return "there is only one release"
+    if not history.permanent and attack in (*ATTACKS["neighbor"], *ATTACKS["insider"]):
+        return "values may change from release to release"
+    if people and history.trajectories is None:
+        also = ", or a registration list" if attack == "breach" else ""
+        return f"who is in which class is not known; give the person column, or a population{also}"
+    if attack == "tracing" and history.value is None:
+        return "who has which value is not known; give the person column"
+    if attack == "deniability" and all(bound >= 1 for bound in history.bounds):
+        return "no value has a bound"
+    if attack == "row-order" and not any(len(release.row_class) for release in history.releases[:-1]):
+        return "the ledger does not keep the order of rows, which is drawn anew for every release"
+    return _NOTHING.get(attack, "no two releases have anybody in common")
+
+
+_NOTHING = {
+    "backward": "between every two releases nobody joined, or somebody left",
+    "complementary": "no row is certain to have its own row in another release",
+    "row-order": "rows are written class by class or value by value",
+}

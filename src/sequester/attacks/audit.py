@@ -6,33 +6,53 @@ import html
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks
+from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks, why_untried
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.history import History
 from sequester.policy.model import Policy
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sequester.attacks.exposure import Noted
+
 Progress = Callable[[str, int, int], None]
 
-# Measures where the smallest over several sensitive attributes is the worst; of the others the largest is.
-_SMALLEST = frozenset({"k", "diversity", "forward", "cross", "backward", "difference", "tracing", "complementary"})
+SMALLEST = frozenset({"k", "diversity", "forward", "cross", "backward", "difference", "tracing", "complementary"})
+"""Measures where the smallest over several sensitive attributes is the worst; of the others the largest is."""
 
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What was tried, what it reached, and what works. `histories` are for explaining findings."""
+    """What was tried, what it reached, and what works.
+
+    Histories are for explaining findings; `published` are those without people, where a population merges classes.
+    """
 
     findings: tuple[Finding, ...]
     measures: dict[str, float]
     tried: tuple[str, ...]
     notes: tuple[str, ...]
     histories: tuple[History, ...]
+    published: tuple[History, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether no attack that was asked for works."""
         return not self.findings
+
+    def explain(self, number: int) -> str:
+        """One finding, counted from 1, as a story with the published rows it rests on. It may name people."""
+        from sequester.attacks.explain import explain
+
+        if not 1 <= number <= len(self.findings):
+            raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
+        finding = self.findings[number - 1]
+        alone = _needs_nobody(finding.attack, registered=not finding.people)
+        return explain(finding, self.published if alone and self.published else self.histories)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values. Findings hold sensitive values and person ids: for the publisher, not for the public."""
@@ -69,6 +89,7 @@ def audit(
     policy: Policy,
     *,
     population: Sequence[Any] | None = None,
+    registered: Any | None = None,
     against: Sequence[str] | None = None,
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
@@ -79,22 +100,25 @@ def audit(
 
     With the policy's person column in them, who is in which class is known (the publisher's view); without it only
     what follows from boxes and values; with `population`, one table of person and raw quasi-identifiers per release,
-    everybody's class is found by the boxes. `against` names adversaries, by default the policy's; `knowledge`
-    describes one by what she knows instead. `semantics="paper"` reads every attack as printed in its paper.
+    everybody's class is found by the boxes. `registered` is one such table of everybody who may be in any release: the
+    lifetime adversary then knows these people, and not who of them is where. `against` names adversaries, by default
+    the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
+    in its paper.
     """
     from sequester.history.load import histories_of
     from sequester.history.releases import read_releases
 
-    held, known = list(releases), None if population is None else list(population)
+    held, known = releases, population
     if knowledge is not None and knowledge.releases is not None:
-        held = [held[number - 1] for number in knowledge.releases]
-        known = None if known is None else [known[number - 1] for number in knowledge.releases]
-    read = read_releases(held, policy, population=known, show_values=show_values)
+        held = [releases[number - 1] for number in knowledge.releases]
+        known = None if population is None else [population[number - 1] for number in knowledge.releases]
+    read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
     return audit_histories(
         histories_of(read),
         policy,
         # Where a population merges classes that it cannot tell apart, the published ones are still judged as they are.
         published=histories_of(read, outsider=True) if known is not None else None,
+        registered=read.registered,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,
         semantics=semantics,
@@ -108,33 +132,78 @@ def audit_histories(
     *,
     against: Sequence[str],
     published: Sequence[History] | None = None,
+    registered: NDArray[np.int32] | None = None,
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
     progress: Progress | None = None,
 ) -> Audit:
-    """Try every attack on every sensitive attribute; `published` are the histories for attacks that need no people."""
+    """Try every attack on every sensitive attribute.
+
+    published   the histories for attacks that need no people, where they differ
+    registered  (quasi-identifiers, people) codes of a registration list
+    """
     attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
+    rules = _Rules(policy, semantics, registered)
     findings: list[Finding] = []
     measures: dict[str, float] = {}
     tried = []
+    notes = [note for history in histories for note in history.notes]
+    untried: dict[tuple[str, str], list[str]] = {}
     for number, attack in enumerate(attacks):
         if progress is not None:
             progress(attack, number, len(attacks))
-        alone = published is not None and attack in (*ATTACKS["outsider"], *ATTACKS["any"])
-        for history in (published or histories) if alone else histories:
-            result = _try(attack, history, policy, semantics)
+        alone = _needs_nobody(attack, registered=registered is not None)
+        looked_at = published if published and alone else histories
+        reasons: dict[str, list[str]] = {}
+        for history in looked_at:
+            result = _bounded(attack, history, _try(attack, history, rules))
             name = history.attribute or None
             findings += [f if f.attribute == name else replace(f, attribute=name) for f in result.findings]
+            notes += result.notes
             if result.measure is not None:
-                pick = min if attack in _SMALLEST else max
+                pick = min if attack in SMALLEST else max
                 measures[attack] = pick(result.measure, measures.get(attack, result.measure))
+            elif not result.findings:
+                why = why_untried(attack, history, lifetime=policy.protect.lifetime is not None)
+                reasons.setdefault(why, []).append(history.attribute)
             if (result.measure is not None or result.findings) and attack not in tried:
                 tried.append(attack)
-    notes = tuple(dict.fromkeys(note for history in histories for note in history.notes))
-    return Audit(_distinct(findings), measures, tuple(tried), notes, tuple(histories))
+        for why, attributes in reasons.items():
+            on = "" if len(attributes) == len(looked_at) else f" on {_listed(attributes)}"
+            untried.setdefault((on, why), []).append(attack)
+    if registered is not None and "breach" not in attacks:
+        notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
+    for (on, why), names in untried.items():
+        notes.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} not tried{on}: {why}")
+    told = tuple(dict.fromkeys(notes))
+    return Audit(_distinct(findings), measures, tuple(tried), told, tuple(histories), tuple(published or ()))
 
 
-def _try(attack: str, history: History, policy: Policy, semantics: Semantics) -> Result:
+@dataclass(frozen=True, eq=False)
+class _Rules:
+    """What is the same for all attacks of one audit."""
+
+    policy: Policy
+    semantics: Semantics
+    registered: NDArray[np.int32] | None
+
+
+def _needs_nobody(attack: str, *, registered: bool) -> bool:
+    """Whether an attack looks at published classes only, not at who is in them."""
+    return attack in (*ATTACKS["outsider"], *ATTACKS["any"]) or (attack == "breach" and registered)
+
+
+def _bounded(attack: str, history: History, result: Result) -> Noted:
+    """The result with no more findings than anybody reads; whether something was found stays as it is."""
+    from sequester.attacks.exposure import Noted, keep_worst, say_more
+
+    findings, more = keep_worst(result.findings)
+    notes = result.notes if isinstance(result, Noted) else ()
+    attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
+    return Noted(findings, result.measure, (*notes, *say_more(attack, attribute, more)))
+
+
+def _try(attack: str, history: History, rules: _Rules) -> Result:
     from sequester.attacks import (
         backward,
         breach,
@@ -160,18 +229,18 @@ def _try(attack: str, history: History, policy: Policy, semantics: Semantics) ->
     }
     match attack:
         case "k" | "confidence" | "diversity" | "closeness":
-            return single.find(history, attack)
+            return single.find(history, attack, alpha=rules.policy.protect.alpha)
         case "breach":
-            lifetime = policy.protect.lifetime
-            return Result() if lifetime is None else breach.find(history, l=lifetime.l)
+            lifetime = rules.policy.protect.lifetime
+            return Result() if lifetime is None else breach.find(history, l=lifetime.l, registered=rules.registered)
         case "row-order":
             return row_order.find(history)
         case "complementary":
-            return complementary.find(history, semantics=semantics)
+            return complementary.find(history, semantics=rules.semantics)
         case _:
             if not history.permanent:
                 return Result()
-            result: Result = modules[attack].find(history, semantics=semantics)
+            result: Result = modules[attack].find(history, semantics=rules.semantics)
             return result
 
 
@@ -186,6 +255,10 @@ def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             seen.add(key)
             kept.append(finding)
     return tuple(sorted(kept, key=lambda finding: not finding.about_value))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,8 @@ With a registration list the adversary knows who may be in a release but not who
 to any n of the N registered people inside its box, present or not, and N takes the place of n; releases a person is
 absent from count too. (Wong et al. add such people to the groups in their experiments; their Definition 1 has none.)
 That holds for boxes which share no registered person with another box of the release. Where they do, N says too little
-about the class: its own n is used, and of several boxes around one person the worst, which never understates.
+about the class: its own n is used, and of several boxes around one person the worst, which never understates. Findings
+that rest on such a box say so.
 
 More people in a class, or fewer, can both break what held before: neither merging nor splitting is monotone (their
 Corollary 3 holds only for members with one common history).
@@ -24,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.exposure import Exposure, gather
+from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.guarantees.criterion import exact
 from sequester.history import History, Publication
@@ -45,7 +46,8 @@ def find(
     """Every value that somebody was ever linked to with probability above 1 / l; ordinary values are left out.
 
     `registered` has the codes of the registration list, (quasi-identifiers, people); attributes that change over time
-    are not used to find people in it. The measure is the largest probability. The paper's reading is the exact one.
+    are not used to find people in it. The measure is the largest probability, with a registration list at most that
+    where boxes overlap. The paper's reading is the exact one.
     """
     if l < 1:
         raise ValueError("l must be at least 1: the largest probability allowed is 1 / l")
@@ -56,6 +58,7 @@ def find(
         return Result()
     limit = 1 / exact(l)
     findings: list[Finding] = []
+    more = 0
     worst = Fraction(0)
     for value, bound in enumerate(history.bounds):
         if bound >= 1:
@@ -66,18 +69,22 @@ def find(
         largest = int(np.argmax(chance))
         worst = max(worst, _probability(linked[largest].tolist(), among[largest].tolist()))
         bad = np.flatnonzero(_above(chance, linked, among, limit=limit))
-        entries = gather(
+        exposures, others = gather(
             history,
             np.full(len(bad), value),
             classes=np.where(linked[bad] > 0, path[bad], -1).astype(np.int32),
             weight=crowd.weight[bad],
+            degree=chance[bad],
             trajectory=bad if crowd.known else None,
         )
-        for exposure in entries:
+        more += others
+        for exposure in exposures:
             row = bad[exposure.entry]
             factors = (linked[row].tolist(), among[row].tolist())
-            findings.append(_finding(history, exposure, factors=factors, limit=limit))
-    return Result(findings, float(worst))
+            findings.append(_finding(history, exposure, factors=factors, limit=limit, crowd=crowd))
+    findings, others = keep_worst(findings)
+    notes = (*_notes(crowd, findings), *say_more("breach", history.attribute, more + others))
+    return Noted(findings, float(worst), notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +95,16 @@ class _Crowd:
     fits    per release, pairs of (row, class): the classes a row may be in, at most one where that is known
     sizes   per release, how many people share the rows of each class
     known   whether the rows are the trajectories of the history
+    shared  per release and class, whether somebody registered also fits another class: sizes are then too small
+    absent  people who are in some release and surely not in the registration list
     """
 
     weight: NDArray[np.int64]
     fits: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]
     sizes: tuple[NDArray[np.int64], ...]
     known: bool
+    shared: tuple[NDArray[np.bool_], ...]
+    absent: int = 0
 
     def path(self, history: History, value: int) -> NDArray[np.int64]:
         """(rows, releases) the class of each row, -1 for none; of several the one with most of the value."""
@@ -129,7 +140,9 @@ def _members(history: History) -> _Crowd:
         number = history.trajectories.path[:, column].astype(np.int64)
         here = np.flatnonzero(number >= 0)
         fits.append((here, number[here]))
-    return _Crowd(history.trajectories.size, tuple(fits), tuple(_sizes(r) for r in history.releases), known=True)
+    sizes = tuple(_sizes(release) for release in history.releases)
+    apart = tuple(np.zeros(len(release), np.bool_) for release in history.releases)
+    return _Crowd(history.trajectories.size, tuple(fits), sizes, known=True, shared=apart)
 
 
 def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
@@ -137,7 +150,7 @@ def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
     points, weight = np.unique(registered[links], axis=1, return_counts=True)
     if not links.any():
         points, weight = np.zeros((0, 1), np.int32), np.array([registered.shape[1]])
-    fits, sizes = [], []
+    fits, sizes, overlapping, absent = [], [], [], 0
     for release in history.releases:
         row, number = (
             side.astype(np.int64) for side in intersecting(points, points, release.lo[links], release.hi[links])
@@ -149,7 +162,26 @@ def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
         # A list that lacks people who are in the release cannot make a class smaller than it is.
         sizes.append(np.where(shared, _sizes(release), np.maximum(inside, _sizes(release))))
         fits.append((row, number))
-    return _Crowd(weight.astype(np.int64), tuple(fits), tuple(sizes), known=False)
+        overlapping.append(shared)
+        # Every row is somebody else's, so what a box lacks adds up.
+        absent = max(absent, int(np.maximum(release.size - inside, 0).sum()))
+    return _Crowd(
+        weight.astype(np.int64), tuple(fits), tuple(sizes), known=False, shared=tuple(overlapping), absent=absent
+    )
+
+
+def _notes(crowd: _Crowd, findings: Sequence[Finding]) -> list[str]:
+    """How far the numbers can be trusted when they come from a registration list."""
+    if crowd.known:
+        return []
+    notes = ["breach: given a registration list, the adversary knows who may be in a release, not who is"]
+    if crowd.absent:
+        lacks = f"at least {crowd.absent:,} {'person' if crowd.absent == 1 else 'people'} of a release"
+        notes.append(f"the registration list lacks {lacks}, about whom breach says nothing")
+    if upper := sum("overlapping" in finding.witness for finding in findings):
+        numbers = "1 finding has an upper bound" if upper == 1 else f"{upper:,} findings have upper bounds"
+        notes.append(f"breach: {numbers} of the chance, because boxes of one release overlap")
+    return notes
 
 
 def _probability(linked: Sequence[int], among: Sequence[int]) -> Fraction:
@@ -171,22 +203,16 @@ def _above(
     return above
 
 
-def _finding(history: History, exposure: Exposure, *, factors: tuple[list[int], list[int]], limit: Fraction) -> Finding:
+def _finding(
+    history: History, exposure: Exposure, *, factors: tuple[list[int], list[int]], limit: Fraction, crowd: _Crowd
+) -> Finding:
     linked, among = factors
     chance = _probability(linked, among)
     told = [
         {"release": release + 1, "class": number + 1, "with_value": linked[release], "among": among[release]}
         for release, number in exposure.classes
     ]
-    return Finding(
-        attack="breach",
-        adversary="lifetime",
-        releases=exposure.releases,
-        required=float(limit),
-        observed=float(chance),
-        value=history.values[exposure.value],
-        classes=exposure.numbered,
-        people=exposure.people,
-        witness={"factors": told, "probability": str(chance), "people": exposure.weight},
-        attribute=history.attribute,
-    )
+    witness = {"factors": told, "probability": str(chance), "people": exposure.weight}
+    if any(crowd.shared[release][number] for release, number in exposure.classes):
+        witness["overlapping"] = True
+    return exposure.tell(history, "breach", "lifetime", required=limit, observed=chance, witness=witness)

@@ -9,18 +9,20 @@ several releases are checked too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations as pairs_of
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.difference_cells import Cells, Index, Numbers, Remainder, directions
+from sequester.attacks.difference_cells import Cells, Remainder, directions
 from sequester.attacks.difference_size import determined
 from sequester.attacks.difference_span import combinations
 from sequester.attacks.difference_value import generalized, nested
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.index import Index
 from sequester.history import History, Trajectories
 
 EXACT_WORK = 300_000
@@ -57,8 +59,7 @@ class _Search:
     def __init__(self, history: History, trajectories: Trajectories, semantics: Semantics) -> None:
         self.history, self.trajectories, self.semantics = history, trajectories, semantics
         self.findings: list[Finding] = []
-        self.reached: dict[int | None, NDArray[np.float64]] = {}
-        self.indices: dict[int, Index] = {}
+        self.reached: dict[int | None, list[float]] = {}
         self.bounded = [value for value in range(len(history.values)) if history.bounds[value] < 1]
         counts = history.trajectory_counts()
         if counts is not None:
@@ -72,6 +73,12 @@ class _Search:
             self.measure = min(int(release.size[release.size > 0].min(initial=1 << 60)) for release in history.releases)
 
     @cached_property
+    def classes(self) -> list[tuple[Index, list[int]]]:
+        """Per release, trajectories by class, and the class of every trajectory."""
+        paths = zip(self.trajectories.path.T, self.history.releases, strict=True)
+        return [(Index.of(path, len(release)), path.tolist()) for path, release in paths]
+
+    @cached_property
     def people(self) -> Index:
         """People by trajectory."""
         return Index.of(self.trajectories.of, len(self.trajectories))
@@ -83,12 +90,10 @@ class _Search:
 
     def values(self, cells: Cells) -> None:
         """Values that are too frequent in what is left."""
-        attack = generalized if self.semantics == "exact" else nested
-        for value in self.bounded:
-            bound = self.history.bounds[value]
-            for remainder in attack(cells, value, bound):
-                witness = {"with_value": remainder.with_value, "exactly": remainder.nested}
-                self._add(remainder, value=value, required=float(bound), witness=witness)
+        if self.bounded:
+            attack = generalized if self.semantics == "exact" else nested
+            for remainder in attack(cells, {value: self.history.bounds[value] for value in self.bounded}):
+                self._add(remainder)
 
     def sizes(self, cells: Cells) -> None:
         """What is left of fewer than k people."""
@@ -97,7 +102,7 @@ class _Search:
         for remainder in determined(cells, k=self.history.k, limit=self.measure):
             self.measure = min(self.measure, remainder.people)
             if remainder.people < self.history.k and len(remainder.taken):
-                self._add(remainder, value=None, required=float(self.history.k), witness={})
+                self._add(remainder)
 
     def span(self) -> None:
         """Trajectories of fewer than k people that three or more releases determine."""
@@ -106,8 +111,7 @@ class _Search:
         for found in combinations(self.trajectories, self.history.k):
             people = int(self.trajectories.size[found.trajectory])
             self.measure = min(self.measure, people)
-            one = np.array([found.trajectory])
-            if self._is_new(None, one, reached=people):
+            if self._is_new(None, [found.trajectory], reached=people):
                 terms = sorted((release + 1, number + 1, factor) for release, number, factor in found.terms)
                 self.findings.append(
                     Finding(
@@ -117,7 +121,7 @@ class _Search:
                         required=float(self.history.k),
                         observed=float(people),
                         classes=tuple((release, number) for release, number, _ in terms),
-                        people=self._people(one),
+                        people=self._people([found.trajectory]),
                         witness={
                             "combination": [
                                 {"release": release, "class": number, "times": str(factor)}
@@ -129,60 +133,58 @@ class _Search:
                     )
                 )
 
-    def _add(self, remainder: Remainder, *, value: int | None, required: float, witness: Mapping[str, object]) -> None:
-        cells = remainder.cells
-        left = self._left(cells, remainder.added, remainder.taken)
-        observed = float(remainder.people) if value is None else remainder.with_value / remainder.people
+    def _add(self, remainder: Remainder) -> None:
+        cells, value = remainder.cells, remainder.value
+        observed = remainder.people if value is None else remainder.with_value / remainder.people
+        left = self._left(remainder)
         if not self._is_new(value, left, reached=observed):
             return
-        added = [number + 1 for number in remainder.added.tolist()]
-        taken = [number + 1 for number in remainder.taken.tolist()]
+        added, taken = ([number + 1 for number in classes] for classes in (remainder.added, remainder.taken))
+        outer, inner = cells.outer + 1, cells.inner + 1
+        witness = {
+            "from_release": outer,
+            "from": added,
+            "minus_release": inner,
+            "minus": taken,
+            "left": remainder.people,
+        }
+        if value is not None:
+            witness |= {"with_value": remainder.with_value, "exactly": remainder.nested}
         self.findings.append(
             Finding(
                 attack="difference",
                 adversary="insider",
-                releases=tuple(sorted((cells.outer + 1, cells.inner + 1))),
-                required=required,
-                observed=observed,
+                releases=(min(outer, inner), max(outer, inner)),
+                required=float(self.history.k if value is None else self.history.bounds[value]),
+                observed=float(observed),
                 value=None if value is None else self.history.values[value],
-                classes=(
-                    *((cells.outer + 1, number) for number in added),
-                    *((cells.inner + 1, number) for number in taken),
-                ),
+                classes=(*((outer, number) for number in added), *((inner, number) for number in taken)),
                 people=self._people(left),
-                witness={
-                    "from_release": cells.outer + 1,
-                    "from": added,
-                    "minus_release": cells.inner + 1,
-                    "minus": taken,
-                    "left": remainder.people,
-                    **witness,
-                },
+                witness=witness,
                 attribute=self.history.attribute,
             )
         )
 
-    def _left(self, cells: Cells, added: Numbers, taken: Numbers) -> Numbers:
+    def _left(self, remainder: Remainder) -> list[int]:
         """Trajectories in the added classes and in none of those taken away."""
-        if cells.outer not in self.indices:
-            self.indices[cells.outer] = Index.of(self.trajectories.path[:, cells.outer], len(cells.outer_counts))
-        found = self.indices[cells.outer].members(added)
-        within = np.zeros(len(cells.inner_counts) + 1, np.bool_)
-        within[taken] = True
-        return np.sort(found[~within[self.trajectories.path[found, cells.inner]]])
+        added, _ = self.classes[remainder.cells.outer]
+        _, within = self.classes[remainder.cells.inner]
+        taken = set(remainder.taken)
+        return [one for one in added.members(remainder.added) if within[one] not in taken]
 
-    def _is_new(self, value: int | None, trajectories: Numbers, *, reached: float) -> bool:
+    def _is_new(self, value: int | None, trajectories: list[int], *, reached: float) -> bool:
         """Whether somebody here is not yet reported with as much: as confident, or among as few people."""
         degree = -reached if value is None else reached
         if value not in self.reached:
-            self.reached[value] = np.full(len(self.trajectories), -np.inf)
-        before = self.reached[value][trajectories]
-        self.reached[value][trajectories] = np.maximum(before, degree)
-        return bool((before < degree).any())
+            self.reached[value] = [-inf] * len(self.trajectories)
+        before = self.reached[value]
+        new = [one for one in trajectories if before[one] < degree]
+        for one in new:
+            before[one] = degree
+        return bool(new)
 
-    def _people(self, trajectories: Numbers) -> tuple[object, ...]:
-        positions = np.sort(self.people.members(trajectories)).tolist()
-        return tuple(self.history.people[position] for position in positions)
+    def _people(self, trajectories: list[int]) -> tuple[object, ...]:
+        return tuple([self.history.people[person] for person in sorted(self.people.members(trajectories))])
 
 
 def _breaks(history: History, counts: NDArray[np.int64], size: NDArray[np.int64], value: int) -> bool:

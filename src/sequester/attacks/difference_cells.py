@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from sequester.attacks.index import Index
 from sequester.history import History
 
 Numbers = NDArray[np.int64]
@@ -52,49 +54,30 @@ class Cells:
         return components(outer, inner + len(self.outer_counts), len(self.outer_counts) + len(self.inner_counts))
 
     @cached_property
-    def by_outer(self) -> Index:
-        """Cells by outer class."""
-        return Index.of(self.outer_class, len(self.outer_counts))
+    def _left(self) -> tuple[Index, list[int]]:
+        """Cells by outer class, and the inner class of every cell."""
+        return Index.of(self.outer_class, len(self.outer_counts)), self.inner_class.tolist()
 
-    def left(self, added: Numbers, taken: Numbers) -> Numbers:
+    def left(self, added: Iterable[int], taken: Iterable[int]) -> list[int]:
         """Cells of the added outer classes that are outside the inner classes taken away, in order."""
-        within = np.zeros(len(self.inner_counts) + 1, np.bool_)
-        within[taken] = True
-        found = self.by_outer.members(added)
-        return np.sort(found[~within[self.inner_class[found]]])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Index:
-    """Positions sorted by their class, to take those of a few classes without looking at the others."""
-
-    order: Numbers
-    ends: Numbers
-
-    @classmethod
-    def of(cls, classes: NDArray[np.int32], count: int) -> Index:
-        """Of the class of every position, -1 for none."""
-        order = np.argsort(classes, kind="stable")
-        return cls(order, np.searchsorted(classes[order], np.arange(count + 1)))
-
-    def members(self, classes: Numbers) -> Numbers:
-        """Positions of these classes."""
-        found = [self.order[self.ends[one] : self.ends[one + 1]] for one in classes.tolist()]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        by_outer, inner = self._left
+        within = set(taken)
+        return sorted([cell for cell in by_outer.members(added) if inner[cell] not in within])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Remainder:
     """A set of people got by subtraction: outer classes minus inner classes (class numbers from 0).
 
-    `people` are left, at least `with_value` of them with the value the set was searched for; `nested` says that the
-    classes taken away lie within those added, so that every count of what is left is known exactly.
+    `people` are left, at least `with_value` of them with the `value` the set was searched for, if any; `nested` says
+    that the classes taken away lie within those added, so that every count of what is left is known exactly.
     """
 
     cells: Cells
-    added: Numbers
-    taken: Numbers
+    added: list[int]
+    taken: list[int]
     people: int
+    value: int | None = None
     with_value: int = 0
     nested: bool = True
 
@@ -108,18 +91,6 @@ def directions(history: History, first: int, second: int) -> tuple[Cells, Cells]
         Cells(second, first, overlap.second, overlap.first, size, counts, other, one),
         Cells(first, second, overlap.first, overlap.second, size, counts, one, other),
     )
-
-
-def pieces(cells: Cells, added: NDArray[np.bool_], taken: NDArray[np.bool_]) -> list[tuple[Numbers, Numbers]]:
-    """The chosen outer and inner classes, split where no person is in a chosen class of both releases."""
-    outer = len(added)
-    both = cells.shared & np.append(added, False)[cells.outer_class] & np.append(taken, False)[cells.inner_class]
-    nodes = np.concatenate([added, taken])
-    label = components(cells.outer_class[both], cells.inner_class[both] + outer, len(nodes))
-    chosen = np.flatnonzero(nodes)
-    chosen = chosen[np.argsort(label[chosen], kind="stable")]
-    found = np.split(chosen, np.flatnonzero(np.diff(label[chosen])) + 1)
-    return [(one[one < outer], one[one >= outer] - outer) for one in found]
 
 
 def components(tails: NDArray[Any], heads: NDArray[Any], nodes: int) -> NDArray[np.int32]:

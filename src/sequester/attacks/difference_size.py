@@ -10,7 +10,7 @@ For two releases these sets, of both directions, make up every set of people who
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sequester.attacks.difference_cells import Cells, Index, Numbers, Remainder, components
+from sequester.attacks.difference_cells import Cells, Remainder, components
+from sequester.attacks.index import Index
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -40,12 +41,13 @@ def determined(cells: Cells, *, k: int, limit: int) -> list[Remainder]:
         return []
     label, dead = _kernel(cells, limit)
     network = _Network(cells, label, dead, limit=limit)
-    found: dict[bytes, Remainder] = {}
+    found: dict[tuple[int, ...], Remainder] = {}
+    size = cells.size.tolist()
     for part in network.parts():
         for chosen in network.cuts(part, k=k):
             added, taken = network.classes(chosen)
             left = cells.left(added, taken)
-            found.setdefault(left.tobytes(), Remainder(cells, added, taken, int(cells.size[left].sum())))
+            found.setdefault(tuple(left), Remainder(cells, added, taken, sum([size[cell] for cell in left])))
     return list(found.values())
 
 
@@ -151,10 +153,11 @@ class _Network:
         if few:
             yield from self._others(part, few, closed, k=k)
 
-    def classes(self, groups: set[int]) -> tuple[Numbers, Numbers]:
+    def classes(self, groups: set[int]) -> tuple[list[int], list[int]]:
         """Outer and inner classes of the groups."""
-        found = np.sort(self.by_group.members(np.array(sorted(groups), np.int64)))
-        return found[found < self.outer], found[found >= self.outer] - self.outer
+        found = sorted(self.by_group.members(groups))
+        split = bisect_left(found, self.outer)
+        return found[:split], [number - self.outer for number in found[split:]]
 
     def _search(self, sources: list[int], closed: set[int], capacity: Residual, *, k: int) -> Iterator[Cut]:
         for source in sources:
@@ -189,16 +192,13 @@ class _Network:
 
     def _cut(self, source: int, closed: Collection[int], capacity: Residual, *, out: int = -1) -> Cut:
         """The smallest cut that keeps the source in and the closed groups and `out` out, given up at the limit."""
-        flow: dict[tuple[int, int], int] = {}
+        spill, flow = self.spill, dict[tuple[int, int], int]()
         spilled: dict[int, int] = {}
         total = 0
         while total < self.limit:
-            parent = {source: source}
-            queue = deque([source])
-            end = -1
-            while queue and end < 0:
-                node = queue.popleft()
-                if node in closed or node == out or self.spill[node] > spilled.get(node, 0):
+            parent, queue, end = {source: source}, [source], -1
+            for node in queue:
+                if node in closed or node == out or spill[node] > spilled.get(node, 0):
                     end = node
                     break
                 for following, most in capacity.get(node, {}).items():
@@ -208,7 +208,7 @@ class _Network:
             if end < 0:
                 return total, set(parent)
             barred = end in closed or end == out
-            amount = _INFINITE if barred else self.spill[end] - spilled.get(end, 0)
+            amount = _INFINITE if barred else spill[end] - spilled.get(end, 0)
             path = [end]
             while path[-1] != source:
                 path.append(parent[path[-1]])

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from functools import lru_cache
+from math import isqrt, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,21 +44,22 @@ def combinations(trajectories: Trajectories, k: int) -> Iterator[Combination]:
     column = path[row, release] + offset[release]
     label = components(row, column + len(path), len(path) + int(offset[-1]))[: len(path)]
     small = np.bincount(label) <= LARGEST
-    for part in np.unique(label[(trajectories.size < k) & small[label]]).tolist():
-        members = np.flatnonzero(label == part)
+    wanted = (trajectories.size < k) & small[label]
+    by_part, of_part = np.argsort(label, kind="stable"), np.argsort(label[row], kind="stable")
+    for part in np.unique(label[wanted]).tolist():
+        members = by_part[slice(*np.searchsorted(label, [part, part + 1], sorter=by_part))]
         if len(members) < 2:
             continue
-        inside = np.isin(row, members)
-        classes = np.unique(column[inside])
+        inside = of_part[slice(*np.searchsorted(label[row], [part, part + 1], sorter=of_part))]
+        classes, number = np.unique(column[inside], return_inverse=True)
         matrix = np.zeros((len(classes), len(members)), np.int64)
-        matrix[np.searchsorted(classes, column[inside]), np.searchsorted(members, row[inside])] = 1
-        for position, factors in _units(matrix, trajectories.size[members] < k):
-            terms = []
-            for index, factor in factors.items():
-                of = int(np.searchsorted(offset, classes[index], side="right")) - 1
-                terms.append((of, int(classes[index] - offset[of]), factor))
-            if len(terms) > 1:
-                yield Combination(int(members[position]), tuple(terms))
+        matrix[number, np.searchsorted(members, row[inside])] = 1
+        of = np.searchsorted(offset, classes, side="right") - 1
+        names = list(zip(of.tolist(), (classes - offset[of]).tolist(), strict=True))
+        for position, factors in _units(matrix, wanted[members]):
+            if len(factors) > 1:
+                terms = tuple((*names[index], factor) for index, factor in factors.items())
+                yield Combination(int(members[position]), terms)
 
 
 def _units(matrix: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, dict[int, Fraction]]]:
@@ -70,27 +72,33 @@ def _units(matrix: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tup
     pivots: list[int] = []
     for column in range(columns):
         rank = len(pivots)
-        candidates = np.flatnonzero(reduced[rank:, column])
-        if len(candidates) == 0:
+        (holders,) = reduced[:, column].nonzero()
+        first = holders.searchsorted(rank)
+        if first == len(holders):
             continue
-        reduced[[rank, rank + candidates[0]]] = reduced[[rank + candidates[0], rank]]
-        reduced[rank] = reduced[rank] * pow(int(reduced[rank, column]), -1, _PRIME) % _PRIME
-        others = np.flatnonzero(reduced[:, column])
-        others = others[others != rank]
-        reduced[others] = (reduced[others] - reduced[others, column, None] * reduced[rank]) % _PRIME
+        pivot, lead = holders[first], int(reduced[holders[first], column])
+        row = reduced[pivot].copy() if lead == 1 else reduced[pivot] * pow(lead, -1, _PRIME) % _PRIME
+        reduced[pivot], reduced[rank] = reduced[rank], row
         pivots.append(column)
+        if len(holders) > 1:
+            others = holders[holders != pivot]
+            others[others == rank] = pivot
+            (entries,) = row.nonzero()
+            part = others[:, None], entries
+            reduced[part] = (reduced[part] - reduced[others, column, None] * row[entries]) % _PRIME
         if len(pivots) == rows:
             break
-    for rank, column in enumerate(pivots):
-        if not wanted[column] or np.count_nonzero(reduced[rank, :columns]) != 1:
-            continue
+    alone = np.count_nonzero(reduced[: len(pivots), :columns], axis=1) == 1
+    members = [np.flatnonzero(row).tolist() for row in matrix]
+    for rank in np.flatnonzero(alone & wanted[pivots]).tolist():
         found = np.flatnonzero(reduced[rank, columns:])
-        factors = [_fraction(int(residue)) for residue in reduced[rank, columns + found]]
-        exact = {int(index): factor for index, factor in zip(found, factors, strict=True) if factor is not None}
-        if len(exact) == len(found) and _is_unit(matrix, exact, column):
-            yield column, exact
+        factors = [_fraction(residue) for residue in reduced[rank, columns + found].tolist()]
+        exact = {index: factor for index, factor in zip(found.tolist(), factors, strict=True) if factor is not None}
+        if len(exact) == len(found) and _is_unit(members, exact, pivots[rank]):
+            yield pivots[rank], exact
 
 
+@lru_cache(maxsize=1 << 12)
 def _fraction(residue: int) -> Fraction | None:
     """The fraction with small numerator and denominator that has this residue, by the Euclidean algorithm."""
     small = isqrt(_PRIME // 2)
@@ -102,10 +110,12 @@ def _fraction(residue: int) -> Fraction | None:
     return Fraction(after, factor) if 0 < abs(factor) <= small else None
 
 
-def _is_unit(matrix: NDArray[np.int64], factors: dict[int, Fraction], column: int) -> bool:
-    """Whether the combination of rows is exactly the unit vector of the column."""
-    total: dict[int, Fraction] = {}
+def _is_unit(members: list[list[int]], factors: dict[int, Fraction], column: int) -> bool:
+    """Whether the combination of rows, given by where they have a 1, is exactly the unit vector of the column."""
+    common = lcm(*(factor.denominator for factor in factors.values()))
+    total: dict[int, int] = {}
     for index, factor in factors.items():
-        for entry in np.flatnonzero(matrix[index]).tolist():
-            total[entry] = total.get(entry, Fraction(0)) + factor
-    return {entry: value for entry, value in total.items() if value} == {column: Fraction(1)}
+        times = factor.numerator * (common // factor.denominator)
+        for entry in members[index]:
+            total[entry] = total.get(entry, 0) + times
+    return {entry: times for entry, times in total.items() if times} == {column: common}

@@ -7,142 +7,185 @@ whatever the adversary believes. For two releases and one value against the rest
 pair of sets exists, in either direction, some belief consistent with both releases gives everybody at most c. The
 nested sets of the paper are a special case, and miss people.
 
-Both are one minimum cut instead of a search through all sets of classes. A broken set holds a broken cell (a mean is
-at most the largest), so only connected components with such a cell are looked at.
+Both are one minimum cut instead of a search through all sets of classes, and one for all values together, since what
+is chosen for one value says nothing about another. A broken set holds a broken cell (a mean is at most the largest), so
+only connected components with such a cell are looked at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.difference_cells import Cells, Numbers, Remainder, pieces
+from sequester.attacks.difference_cells import Cells, Numbers, Remainder, components
 from sequester.attacks.flow import INFINITE, min_cut
 
 Mask = NDArray[np.bool_]
 
 
-def generalized(cells: Cells, value: int, bound: Fraction) -> list[Remainder]:
-    """Sets E - F in which the value is proved to be more frequent than its bound, F arbitrary; F empty is left out.
+def generalized(cells: Cells, bounds: Mapping[int, Fraction]) -> list[Remainder]:
+    """Sets E - F in which a value is proved to be more frequent than its bound, F arbitrary; F empty is left out.
 
-    One per connected group of classes: the smallest sets with the largest excess. None are missed in this sense: if
-    there is any such pair of sets, then here is one, or a class of the outer release breaks the bound by itself.
+    One per value and connected group of classes: the smallest sets with the largest excess. None are missed in this
+    sense: if there is any such pair of sets, then here is one, or a class of the outer release breaks the bound by
+    itself.
     """
-    open_outer, open_inner = _open(cells, value, bound)
-    if not open_outer.any():
-        return []
-    p, q = bound.numerator, bound.denominator
-    outer, inner = np.flatnonzero(open_outer), np.flatnonzero(open_inner)
-    here = (cells.outer_class >= 0) & np.append(open_outer, False)[cells.outer_class]
-    sink = 1 + len(outer) + len(inner)
-    number = np.append(1 + len(outer) + np.cumsum(open_inner) - 1, sink)
-    tails = np.concatenate(
-        [
-            np.zeros(len(outer), np.int64),
-            1 + np.searchsorted(outer, cells.outer_class[here]),
-            1 + len(outer) + np.arange(len(inner)),
-        ]
-    )
-    heads = np.concatenate(
-        [1 + np.arange(len(outer)), number[cells.inner_class[here]], np.full(len(inner), sink, np.int64)]
-    )
-    capacities = np.concatenate(
-        [q * cells.outer_counts[outer, value], p * cells.size[here], q * cells.inner_counts[inner, value]]
-    )
-    cost, side = min_cut(tails, heads, capacities, 0, sink)
-    if cost == q * int(cells.outer_counts[outer, value].sum()):
-        return []
-    return _remainders(cells, value, chosen=(outer, inner, side))
+    choice = _open(cells, bounds)
+    source, sink = choice.ends
+    v, cell = np.nonzero(choice.open[:, cells.outer_class])
+    outer, inner = np.flatnonzero(choice.is_outer), np.flatnonzero(~choice.is_outer)
+    tails = [np.full(len(outer), source), choice.node[v, cells.outer_class[cell]], inner]
+    heads = [outer, choice.node[v, choice.inner_class[cell]], np.full(len(inner), sink)]
+    capacities = [choice.having[outer], choice.numerator[v] * cells.size[cell], choice.having[inner]]
+    return _remainders(choice, _cut(choice, tails, heads, capacities))
 
 
-def nested(cells: Cells, value: int, bound: Fraction) -> list[Remainder]:
-    """Sets E - F with F within E (Byun et al., Figure 5) in which the value is more frequent than its bound.
+def nested(cells: Cells, bounds: Mapping[int, Fraction]) -> list[Remainder]:
+    """Sets E - F with F within E (Byun et al., Figure 5) in which a value is more frequent than its bound.
 
     A largest closed set of classes: taking an inner class away requires every outer class with one of its people.
     """
-    open_outer, open_inner = _open(cells, value, bound)
-    open_inner &= cells.selectable
-    if not open_outer.any():
-        return []
-    p, q = bound.numerator, bound.denominator
-    outer, inner = np.flatnonzero(open_outer), np.flatnonzero(open_inner)
-    here = cells.shared & np.append(open_outer, False)[cells.outer_class]
-    here &= np.append(open_inner, False)[cells.inner_class]
-    weight = np.concatenate(
-        [
-            q * cells.outer_counts[outer, value] - p * cells.outer_counts[outer].sum(axis=1),
-            p * cells.inner_counts[inner].sum(axis=1) - q * cells.inner_counts[inner, value],
-        ]
-    )
-    sink = 1 + len(weight)
+    choice = _open(cells, bounds, takeable=cells.selectable)
+    source, sink = choice.ends
+    v, cell = np.nonzero(choice.open[:, cells.outer_class] & choice.open[:, choice.inner_class])
+    excess = choice.having - choice.allowed
+    weight = np.where(choice.is_outer, excess, -excess)
     gain, loss = np.flatnonzero(weight > 0), np.flatnonzero(weight < 0)
-    tails = np.concatenate(
-        [np.zeros(len(gain), np.int64), 1 + loss, 1 + len(outer) + np.searchsorted(inner, cells.inner_class[here])]
-    )
-    heads = np.concatenate(
-        [1 + gain, np.full(len(loss), sink, np.int64), 1 + np.searchsorted(outer, cells.outer_class[here])]
-    )
-    capacities = np.concatenate([weight[gain], -weight[loss], np.full(int(here.sum()), INFINITE, np.int64)])
-    cost, side = min_cut(tails, heads, capacities, 0, sink)
-    if cost == int(weight[gain].sum()):
-        return []
-    return _remainders(cells, value, chosen=(outer, inner, side))
+    tails = [np.full(len(gain), source), loss, choice.node[v, choice.inner_class[cell]]]
+    heads = [gain, np.full(len(loss), sink), choice.node[v, cells.outer_class[cell]]]
+    capacities = [weight[gain], -weight[loss], np.full(len(cell), INFINITE)]
+    return _remainders(choice, _cut(choice, tails, heads, capacities))
 
 
-def _open(cells: Cells, value: int, bound: Fraction) -> tuple[Mask, Mask]:
-    """Outer and inner classes of the components with a cell where the value may be more frequent than its bound."""
-    outer, inner = len(cells.outer_counts), len(cells.inner_counts)
+@dataclass(frozen=True, eq=False, repr=False)
+class _Choice:
+    """Classes to choose from, for every value by itself, as nodes of one network.
+
+    codes, numerator, denominator  the values and their bounds
+    open                           (values, classes + 1) whether there is a node; outer classes first, absence last
+    v, number                      per node the value, as a row of `open`, and the class, as a column
+    """
+
+    cells: Cells
+    codes: Numbers
+    numerator: Numbers
+    denominator: Numbers
+    open: Mask
+    v: Numbers
+    number: Numbers
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Source and sink, after the nodes."""
+        return len(self.v), len(self.v) + 1
+
+    @cached_property
+    def node(self) -> Numbers:
+        """(values, classes + 1) the node, the sink where there is none."""
+        found = np.full(self.open.shape, len(self.v) + 1)
+        found[self.v, self.number] = np.arange(len(self.v))
+        return found
+
+    @property
+    def is_outer(self) -> Mask:
+        return np.asarray(self.number < len(self.cells.outer_counts))
+
+    @property
+    def inner_class(self) -> Numbers:
+        """Per cell, its inner class as a column of `open`."""
+        inner = self.cells.inner_class
+        return np.where(inner >= 0, inner + len(self.cells.outer_counts), -1)
+
+    @cached_property
+    def counts(self) -> Numbers:
+        """(classes, values) as published."""
+        return np.concatenate([self.cells.outer_counts, self.cells.inner_counts])
+
+    @cached_property
+    def having(self) -> Numbers:
+        """Per node, how many of the class have the value, times the bound's denominator."""
+        return self.counts[self.number, self.codes[self.v]] * self.denominator[self.v]
+
+    @property
+    def allowed(self) -> Numbers:
+        """Per node, how many of the class may have the value, times the bound's denominator."""
+        return np.asarray(self.counts.sum(axis=1)[self.number] * self.numerator[self.v])
+
+
+def _open(cells: Cells, bounds: Mapping[int, Fraction], *, takeable: Mask | None = None) -> _Choice:
+    """The classes of the components with a cell where the value may be more frequent than its bound."""
+    codes = np.array(list(bounds), np.int64)
+    numerator = np.array([bound.numerator for bound in bounds.values()], np.int64)
+    denominator = np.array([bound.denominator for bound in bounds.values()], np.int64)
     if cells.counts is not None:
-        most = cells.counts[:, value]
+        most = cells.counts[:, codes]
     else:
-        unlimited = np.int64(INFINITE)
+        unlimited = np.full((1, len(codes)), INFINITE)
         most = np.minimum(
-            np.append(cells.outer_counts[:, value], unlimited)[cells.outer_class],
-            np.append(cells.inner_counts[:, value], unlimited)[cells.inner_class],
+            np.concatenate([cells.outer_counts[:, codes], unlimited])[cells.outer_class],
+            np.concatenate([cells.inner_counts[:, codes], unlimited])[cells.inner_class],
         )
-    broken = (cells.outer_class >= 0) & (bound.denominator * most > bound.numerator * cells.size)
-    if not broken.any():
-        return np.zeros(outer, np.bool_), np.zeros(inner, np.bool_)
+    broken = denominator * most > numerator * cells.size[:, None]
+    cell, v = np.nonzero(broken & (cells.outer_class >= 0)[:, None])
     label = cells.component
-    touched = np.zeros(outer + inner, np.bool_)
-    touched[label[cells.outer_class[broken]]] = True
-    found = touched[label]
-    return found[:outer], found[outer:]
+    touched = np.zeros((len(codes), label.max(initial=0) + 1), np.bool_)
+    touched[v, label[cells.outer_class[cell]]] = True
+    found = np.concatenate([touched[:, label], np.zeros((len(codes), 1), np.bool_)], axis=1)
+    if takeable is not None:
+        found[:, len(cells.outer_counts) : -1] &= takeable
+    return _Choice(cells, codes, numerator, denominator, found, *np.nonzero(found))
 
 
-def _remainders(
-    cells: Cells, value: int, *, chosen: tuple[NDArray[np.intp], NDArray[np.intp], Mask]
-) -> list[Remainder]:
-    """The source side of a cut, split into connected groups of classes; those that take nothing away are dropped."""
-    outer, inner, side = chosen
-    added = np.zeros(len(cells.outer_counts), np.bool_)
-    taken = np.zeros(len(cells.inner_counts), np.bool_)
-    added[outer[side[1 : 1 + len(outer)]]] = True
-    taken[inner[side[1 + len(outer) : 1 + len(outer) + len(inner)]]] = True
-    found = []
-    for one_added, one_taken in pieces(cells, added, taken):
-        if len(one_taken) == 0:
-            continue
-        left = cells.left(one_added, one_taken)
-        found.append(
-            Remainder(
-                cells,
-                one_added,
-                one_taken,
-                people=int(cells.size[left].sum()),
-                with_value=int(cells.outer_counts[one_added, value].sum() - cells.inner_counts[one_taken, value].sum()),
-                nested=_is_nested(cells, one_added, one_taken),
-            )
+def _cut(choice: _Choice, tails: list[Numbers], heads: list[Numbers], capacities: list[Numbers]) -> Numbers:
+    """The nodes on the source side of a smallest cut."""
+    source, sink = choice.ends
+    tail, head, capacity = (np.concatenate(part) for part in (tails, heads, capacities))
+    _, side = min_cut(tail, head, capacity, source, sink)
+    return np.flatnonzero(side[:source])
+
+
+def _remainders(choice: _Choice, chosen: Numbers) -> list[Remainder]:
+    """The chosen classes of every value, split where they share nobody; what takes nothing away is dropped."""
+    if len(chosen) == 0:
+        return []
+    cells, outer = choice.cells, choice.is_outer[chosen]
+    v, number = choice.v[chosen], choice.number[chosen]
+    place = np.full(choice.open.shape, -1)
+    place[v, number] = np.arange(len(chosen))
+    row, cell = np.nonzero((place >= 0)[:, cells.outer_class])
+    tail, head = place[row, cells.outer_class[cell]], place[row, choice.inner_class[cell]]
+    met = head >= 0
+    label = components(tail[met], head[met], len(chosen))
+    size = cells.size[cell]
+    having, people = choice.counts[number, choice.codes[v]], choice.counts.sum(axis=1)[number]
+
+    def total(weight: Numbers | Mask, part: NDArray[np.int32]) -> list[int]:
+        sums: list[int] = np.bincount(part, weight, minlength=len(chosen)).astype(np.int64).tolist()
+        return sums
+
+    left, inside = total(size[~met], label[tail[~met]]), total(size[met], label[tail[met]])
+    with_value, taken = total(np.where(outer, having, -having), label), total(people[~outer], label[~outer])
+    order = np.argsort(label, kind="stable")
+    classes = np.where(outer, number, number - len(cells.outer_counts))[order].tolist()
+    codes = choice.codes[v[order]].tolist()
+    ends = np.searchsorted(label[order], np.arange(label.max() + 2)).tolist()
+    added = total(outer, label)
+    return [
+        Remainder(
+            cells,
+            classes[start : start + added[one]],
+            classes[start + added[one] : stop],
+            people=left[one],
+            value=codes[start],
+            with_value=with_value[one],
+            nested=inside[one] == taken[one],
         )
-    return found
-
-
-def _is_nested(cells: Cells, added: Numbers, taken: Numbers) -> bool:
-    """Whether everybody in a class taken away is in an added class."""
-    inside = cells.by_outer.members(added)
-    within = np.zeros(len(cells.inner_counts) + 1, np.bool_)
-    within[taken] = True
-    met = int(cells.size[inside[within[cells.inner_class[inside]]]].sum())
-    return met == int(cells.inner_counts[taken].sum())
+        for one, (start, stop) in enumerate(pairwise(ends))
+        if start + added[one] < stop
+    ]

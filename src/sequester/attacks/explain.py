@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sequester.attacks.finding import Finding
 from sequester.domain import notation
@@ -10,20 +11,46 @@ from sequester.history import History
 
 _ROWS_SHOWN = 12
 _PEOPLE_SHOWN = 8
+# A sum that cannot be seen whole cannot be checked; longer ones are for the witness.
+_TERMS_SHOWN = 100
 
 
 def explain(finding: Finding, histories: Sequence[History]) -> str:
     """What is combined, what remains, and what follows; then the rows, to check by hand."""
     history = next((h for h in histories if finding.attribute in (None, h.attribute)), histories[0])
-    lines = [headline(finding), "", _TELL.get(finding.attack, _tell_plainly)(finding), ""]
+    if finding.attack == "deniability":
+        story = _tell_deniability(finding, history)
+    else:
+        story = _TELL.get(finding.attack, _tell_plainly)(finding)
+    return "\n".join([headline(finding), "", story, "", *_published(finding, history)])
+
+
+def _published(finding: Finding, history: History) -> list[str]:
+    """The rows of the classes involved; of a sum only those it adds or takes away, and classes that lack a value."""
+    most, counted = _ROWS_SHOWN, None
+    if finding.attack == "deniability":
+        most, counted = _TERMS_SHOWN, _counted(finding.witness)
+    lines = []
     for release in sorted({number for number, _ in finding.classes}):
         lines.append(f"Release {release} ({history.releases[release - 1].name}):")
-        classes = [where for number, where in finding.classes if number == release]
-        rows = [row for where in classes for row in _rows(history, release - 1, where - 1)]
-        lines += [f"  {row}" for row in rows[:_ROWS_SHOWN]]
-        if len(rows) > _ROWS_SHOWN:
-            lines.append(f"  ... and {len(rows) - _ROWS_SHOWN} more kinds of rows")
-    return "\n".join(lines)
+        rows = []
+        for number in [number for place, number in finding.classes if place == release]:
+            values = None if counted is None else counted.get((release, number))
+            rows += [f"class {number}: {row}" for row in _rows(history, release - 1, number - 1, values)]
+        lines += [f"  {row}" for row in rows[:most]]
+        if len(rows) > most:
+            lines.append(f"  ... and {len(rows) - most} more kinds of rows")
+    return lines
+
+
+def _counted(witness: Mapping[str, Any]) -> dict[tuple[int, int], set[str]]:
+    """The values of a sum by release and class, without classes that lack a value: only all their rows show that."""
+    found: dict[tuple[int, int], set[str]] = {}
+    for row in (*witness["added"], *witness["subtracted"]):
+        found.setdefault((row["release"], row["class"]), set()).add(row["value"])
+    for row in witness["absent"]:
+        found.pop((row["release"], row["class"]), None)
+    return found
 
 
 def headline(finding: Finding) -> str:
@@ -88,12 +115,64 @@ def _tell_tracing(finding: Finding) -> str:
     )
 
 
-def _tell_deniability(finding: Finding) -> str:
-    return (
-        f"Whatever values the people of all releases have, if they add up to every published class, somebody of "
-        f"{_names(finding.people)} has {finding.value or 'one value'} with at least {_share(finding.observed)}: "
-        "no assignment of probabilities keeps everybody below what is allowed."
-    )
+def _tell_deniability(finding: Finding, history: History) -> str:
+    """The sum of the witness (see `reckoning`): its terms, who remains in it, and why that is too much."""
+    told, releases = finding.witness, len(history)
+    terms = [
+        *(f"+ {_times(row)}{_count(row)}" for row in told["added"]),
+        *(f"- {_times(row)}{_count(row)}" for row in told["subtracted"]),
+        *(f"{'+' if row['times'] > 0 else '-'} {_times(row)}{_people(row['people'])} {_where(row, releases)}, "
+          "whatever they have" for row in told["sizes"]),
+    ]  # fmt: skip
+    bounds = dict(zip(history.values, history.bounds, strict=True))
+    rest = [
+        f"{_times(row)}those with {row['value']} of the {_people(row['people'])} {_where(row, releases)}: "
+        f"allowed {_share(float(bounds[row['value']]))} of {row['people'] * row['times']}"
+        for row in told["remaining"]
+    ]
+    lacking = [
+        f"Nobody in class {row['class']} of release {row['release']} has {row['value']}." for row in told["absent"]
+    ]
+    values = dict.fromkeys(row["value"] for row in told["remaining"])
+    who = _names(finding.people) if len(finding.people) == 1 else f"somebody of {_names(finding.people)}"
+    tied = f"to {finding.value} with {_share(finding.observed)} or more"
+    if len(values) > 1:
+        tied = f"too surely to one of {', '.join(values)}; spread evenly over them that is {finding.value} with "
+        tied += _share(finding.observed)
+    lines = [
+        "Whoever knows who is in which class can do this sum with the rows below:",
+        *_some(terms),
+        f"  = {told['at_least']}",
+        *_some(lacking, indent=""),
+        "Look at each person: the terms cancel out, or count less than nothing, for all but",
+        *_some(rest),
+        f"So if nobody were tied to a value more surely than allowed, the sum would be {told['allowed']:g} at most. "
+        f"It is {told['at_least']}: whatever one believes, {who} is tied {tied}.",
+    ]
+    if "wider" in told:
+        lines.append(f"A longer sum, in the witness, exposes more people less: {_names(told['wider']['people'])}.")
+    return "\n".join(lines)
+
+
+def _some(lines: Sequence[str], *, indent: str = "  ") -> list[str]:
+    more = [f"... and {len(lines) - _TERMS_SHOWN} more, in the witness"] if len(lines) > _TERMS_SHOWN else []
+    return [f"{indent}{line}" for line in (*lines[:_TERMS_SHOWN], *more)]
+
+
+def _times(row: Mapping[str, Any]) -> str:
+    times = abs(row["times"])
+    return "" if times == 1 else f"{times} x "
+
+
+def _count(row: Mapping[str, Any]) -> str:
+    rows = "1 row" if row["count"] == 1 else f"{row['count']} rows"
+    return f"{rows} with {row['value']} in class {row['class']} of release {row['release']}"
+
+
+def _where(row: Mapping[str, Any], releases: int) -> str:
+    """The classes of people with one history, and whether they are in no other release."""
+    places = [f"class {number} of release {release}" for release, number in row["classes"]]
+    return f"in {_list(places)}" + ("" if len(places) == releases else " and in no other release")
 
 
 def _tell_cracks(finding: Finding) -> str:
@@ -104,9 +183,15 @@ def _tell_cracks(finding: Finding) -> str:
 
 
 def _tell_breach(finding: Finding) -> str:
+    parts = [
+        f"{one['with_value']} of {one['among']} in class {one['class']} of release {one['release']}"
+        for one in finding.witness["factors"]
+    ]
+    most = "at most " if finding.witness.get("overlapping") else ""
     return (
-        f"In every release the chance of {finding.value} is its share of the class. Over all releases together the "
-        f"chance that it was {_names(finding.people)}'s at least once is {_share(finding.observed)}."
+        f"In every release the chance of {finding.value} is the rows with it among the people who may have them: "
+        f"{_list(parts)}. Over all releases together the chance that it was {_names(finding.people)}'s at least once "
+        f"is {most}{_share(finding.observed)}."
     )
 
 
@@ -118,6 +203,9 @@ def _tell_row_order(finding: Finding) -> str:
 
 
 def _tell_plainly(finding: Finding) -> str:
+    if "bound" in finding.witness:
+        allowed = f"{finding.witness['bound']} allows {_share(finding.required)}"
+        return f"Of the class below, {_share(finding.observed)} have {finding.value}, and {allowed}."
     return f"The classes below reach {finding.observed:g}, and {finding.required:g} is required."
 
 
@@ -125,7 +213,6 @@ _TELL = {
     "difference": _tell_difference,
     "intersection": _tell_intersection,
     "tracing": _tell_tracing,
-    "deniability": _tell_deniability,
     "forward": _tell_cracks,
     "cross": _tell_cracks,
     "backward": _tell_cracks,
@@ -134,8 +221,8 @@ _TELL = {
 }
 
 
-def _rows(history: History, release: int, where: int) -> list[str]:
-    """The published rows of a class: its box, and each value with its count."""
+def _rows(history: History, release: int, where: int, values: set[str] | None) -> list[str]:
+    """The published rows of a class, all or those with some values: its box, and each value with its count."""
     published = history.releases[release]
     box = [
         notation.write(domain, published.lo[[axis], where], published.hi[[axis], where])[0]
@@ -145,7 +232,7 @@ def _rows(history: History, release: int, where: int) -> list[str]:
     return [
         f"{int(counts[code])} x {' | '.join(box)} | {history.values[code]}"
         for code in range(len(counts))
-        if counts[code]
+        if counts[code] and (values is None or history.values[code] in values)
     ]
 
 
@@ -161,8 +248,8 @@ def _people(number: float) -> str:
     return "1 person" if number == 1 else f"{number:g} people"
 
 
-def _list(numbers: Sequence[int]) -> str:
-    return " and ".join([", ".join(map(str, numbers[:-1])), str(numbers[-1])]) if len(numbers) > 1 else str(numbers[0])
+def _list(parts: Sequence[object]) -> str:
+    return " and ".join([", ".join(map(str, parts[:-1])), str(parts[-1])]) if len(parts) > 1 else str(parts[0])
 
 
 def _share(value: float) -> str:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.finding import Adversary, Finding, Result
 from sequester.history import History
+
+MOST = 10_000
+"""The most findings that an attack tells of one sensitive attribute: of more, the worst; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class Noted(Result):
+    """A result with what a reader must know about it: one line each, without cells."""
+
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -26,15 +38,29 @@ class Exposure:
     weight: int
     people: tuple[Any, ...]
 
-    @property
-    def releases(self) -> tuple[int, ...]:
-        """Counted from 1, as in findings."""
-        return tuple(release + 1 for release, _ in self.classes)
-
-    @property
-    def numbered(self) -> tuple[tuple[int, int], ...]:
-        """The classes counted from 1, as in findings."""
-        return tuple((release + 1, number + 1) for release, number in self.classes)
+    def tell(
+        self,
+        history: History,
+        attack: str,
+        adversary: Adversary,
+        *,
+        required: Fraction,
+        observed: Fraction,
+        witness: Mapping[str, Any],
+    ) -> Finding:
+        """The finding it makes."""
+        return Finding(
+            attack=attack,
+            adversary=adversary,
+            releases=tuple(release + 1 for release, _ in self.classes),
+            required=float(required),
+            observed=float(observed),
+            value=history.values[self.value],
+            classes=tuple((release + 1, number + 1) for release, number in self.classes),
+            people=self.people,
+            witness=witness,
+            attribute=history.attribute,
+        )
 
 
 def gather(
@@ -43,27 +69,70 @@ def gather(
     *,
     classes: NDArray[np.int32],
     weight: NDArray[np.int64],
+    degree: NDArray[np.float64],
     trajectory: NDArray[np.int64] | None = None,
-) -> Iterator[Exposure]:
-    """Entries with equal value and equal row of `classes` (entries, releases; -1 where none is used) become one."""
+) -> tuple[Iterator[Exposure], int]:
+    """Entries with equal value and equal row of `classes` (entries, releases; -1 where none is used) become one.
+
+    Of more than `MOST` those of the largest `degree` are told, in the same order; the number is of those left out.
+    """
     if not len(value):
-        return
+        return iter(()), 0
     keys = np.column_stack([value, classes])
-    # Plain lists from here on: there can be many small groups, and a call into numpy for each would cost the most.
     found, entry, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    kept = worst(degree[entry])
     order = np.argsort(inverse.reshape(-1), kind="stable")
-    starts = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(found) + 1)).tolist()
-    weights = np.add.reduceat(weight[order], starts[:-1]).tolist()
+    starts = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(found) + 1))
+    weights = np.add.reduceat(weight[order], starts[:-1])[kept]
     whose = None if trajectory is None else trajectory[order].tolist()
+    # Plain lists from here on: there can be many small groups, and a call into numpy for each would cost the most.
+    groups = zip(
+        found[kept].tolist(),
+        entry[kept].tolist(),
+        weights.tolist(),
+        starts[kept].tolist(),
+        starts[kept + 1].tolist(),
+        strict=True,
+    )
     people = _Roster(history)
-    for number, (key, first) in enumerate(zip(found.tolist(), entry.tolist(), strict=True)):
-        yield Exposure(
+    told = (
+        Exposure(
             value=key[0],
             classes=tuple((release, place) for release, place in enumerate(key[1:]) if place >= 0),
             entry=first,
-            weight=weights[number],
-            people=() if whose is None else people.of(whose[starts[number] : starts[number + 1]]),
+            weight=heavy,
+            people=() if whose is None else people.of(whose[start:end]),
         )
+        for key, first, heavy, start, end in groups
+    )
+    return told, len(found) - len(kept)
+
+
+def worst(degree: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Places of the `MOST` largest degrees, in their order; the first of equal ones."""
+    if len(degree) <= MOST:
+        return np.arange(len(degree))
+    return np.sort(np.argsort(-degree, kind="stable")[:MOST])
+
+
+def keep_worst(findings: list[Finding]) -> tuple[list[Finding], int]:
+    """The `MOST` findings that miss what is required by the most, in their order; the number is of the others."""
+    if len(findings) <= MOST:
+        return findings, 0
+    told = worst(np.array([_degree(finding) for finding in findings]))
+    return [findings[place] for place in told.tolist()], len(findings) - len(told)
+
+
+def _degree(finding: Finding) -> float:
+    """By which factor it misses what is required, whether that is a least or a largest number."""
+    low, high = sorted((finding.required, finding.observed))
+    return high / low if low > 0 else float("inf")
+
+
+def say_more(attack: str, attribute: str, more: int) -> tuple[str, ...]:
+    """The note about findings that are counted but not told."""
+    about = f"{attack} ({attribute})" if attribute else attack
+    return (f"{about}: the {MOST:,} worst findings are told; there are {more:,} more",) if more else ()
 
 
 def name_counts(history: History, counts: Sequence[int]) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 Semantics = Literal["exact", "paper"]
@@ -54,6 +55,30 @@ class Finding:
             "people": list(self.people),
             "witness": dict(self.witness),
         }
+
+
+class Told(Mapping[str, Any]):
+    """A witness that is put into plain values when somebody first looks at it: of thousands, few are read."""
+
+    def __init__(self, tell: Callable[[], dict[str, Any]]) -> None:
+        self._tell = tell
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
+        return self._tell()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._plain[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plain)
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        """Stored and copied as a plain one, without what it is told from."""
+        return dict, (self._plain,)
 
 
 @dataclass(frozen=True)

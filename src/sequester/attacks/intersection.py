@@ -17,15 +17,15 @@ far, is not enough: it misses subsets that are no prefix. `semantics="paper"` is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.exposure import Exposure, gather, name_counts
+from sequester.attacks.exposure import Exposure, Noted, gather, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.posterior import find_posterior
 from sequester.history import History
@@ -47,12 +47,30 @@ class _Hits:
     with_value: NDArray[np.int64]
     left: NDArray[np.int64]
 
+    def pick(self, chosen: NDArray[np.intp]) -> _Hits:
+        """Some of them."""
+        row, value, with_value, left = (a[chosen] for a in (self.row, self.value, self.with_value, self.left))
+        return _Hits(row, value, self.classes[chosen], with_value, left)
+
+    def spread(self, columns: list[int], releases: int) -> _Hits:
+        """With a column of classes for every release, given the releases of those there are."""
+        classes = np.full((len(self.row), releases), -1, np.int32)
+        classes[:, columns] = self.classes
+        return replace(self, classes=classes)
+
+    def degree(self, bounds: Sequence[Fraction]) -> NDArray[np.float64]:
+        """How many times its bound each share is."""
+        bound = np.array([float(bound) for bound in bounds])
+        found: NDArray[np.float64] = self.with_value / np.maximum(self.left, 1) / bound[self.value]
+        return found
+
 
 def find(history: History, *, semantics: Semantics = "exact", reading: Reading = "multiset") -> Result:
     """Every value with more than its share of what is left for somebody, in the worst subset of the releases.
 
     Where nobody's class is known, every two classes whose boxes intersect are combined: that is what holds for a
-    person who is in both. The measure is the largest share; None when no two releases can be combined.
+    person who is in both. The measure is the largest share; None when no two releases can be combined. Of more than
+    `MOST` findings the worst are told, and a note counts the others.
     """
     if not history.permanent or len(history) < 2:
         return Result()
@@ -62,20 +80,36 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
         return find_posterior(history)
     tables = [_padded(release.counts, as_set=reading == "set") for release in history.releases]
     measure: float | None = None
-    findings: list[Finding] = []
+    found: list[_Hits] = []
+    whose: list[NDArray[np.int64]] = []
+    more = 0
     for path, columns, trajectory in _paths(history):
         used = [tables[column] for column in columns]
-        hits, worst = _search(path, used, bounds=history.bounds, as_printed=semantics == "paper")
-        if worst is not None:
-            measure = worst if measure is None else max(measure, worst)
-        classes = np.full((len(hits.row), len(history)), -1, np.int32)
-        classes[:, columns] = hits.classes
-        whose = None if trajectory is None else trajectory[hits.row]
-        weight = np.zeros(len(hits.row), np.int64) if whose is None else _sizes(history)[whose]
-        for exposure in gather(history, hits.value, classes=classes, weight=weight, trajectory=whose):
-            share = Fraction(int(hits.with_value[exposure.entry]), int(hits.left[exposure.entry]))
-            findings.append(_finding(history, exposure, tables=tables, share=share, reading=reading))
-    return Result(findings, measure)
+        hits, largest = _search(path, used, bounds=history.bounds, as_printed=semantics == "paper")
+        if largest is not None:
+            measure = largest if measure is None else max(measure, largest)
+        if trajectory is not None:
+            whose.append(trajectory[hits.row])
+        else:
+            # Without people every hit is a finding of its own.
+            told = worst(hits.degree(history.bounds))
+            more += len(hits.row) - len(told)
+            hits = hits.pick(told)
+        found.append(hits.spread(columns, len(history)))
+    hits = _joined(found, len(history))
+    exposures, others = gather(
+        history,
+        hits.value,
+        classes=hits.classes,
+        weight=_sizes(history)[whose[0]] if whose else np.zeros(len(hits.row), np.int64),
+        degree=hits.degree(history.bounds),
+        trajectory=whose[0] if whose else None,
+    )
+    findings = []
+    for exposure in exposures:
+        share = Fraction(int(hits.with_value[exposure.entry]), int(hits.left[exposure.entry]))
+        findings.append(_finding(history, exposure, tables=tables, share=share, reading=reading))
+    return Noted(findings, measure, say_more("intersection", history.attribute, more + others))
 
 
 def _padded(counts: Table, *, as_set: bool) -> Table:
@@ -187,22 +221,12 @@ def _finding(
     history: History, exposure: Exposure, *, tables: Sequence[Table], share: Fraction, reading: Reading
 ) -> Finding:
     rows = [tables[release][number].tolist() for release, number in exposure.classes]
-    witness: dict[str, Any] = {
+    witness = {
         "reading": reading,
         "published": [name_counts(history, row) for row in rows],
         "meet": name_counts(history, [min(column) for column in zip(*rows, strict=True)]),
         "share": str(share),
         "people": exposure.weight,
     }
-    return Finding(
-        attack="intersection",
-        adversary="neighbor",
-        releases=exposure.releases,
-        required=float(history.bounds[exposure.value]),
-        observed=float(share),
-        value=history.values[exposure.value],
-        classes=exposure.numbered,
-        people=exposure.people,
-        witness=witness,
-        attribute=history.attribute,
-    )
+    bound = history.bounds[exposure.value]
+    return exposure.tell(history, "intersection", "neighbor", required=bound, observed=share, witness=witness)

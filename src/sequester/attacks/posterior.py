@@ -8,7 +8,7 @@ n1_s n2_s / sum of n1_t n2_t. Integers throughout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -17,7 +17,7 @@ from math import comb, factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.exposure import gather, name_counts
+from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, name_counts, say_more
 from sequester.attacks.finding import Finding, Result
 from sequester.history import History
 
@@ -81,6 +81,7 @@ def find_posterior(history: History) -> Result:
     bounded = [value for value, bound in enumerate(history.bounds) if bound < 1]
     chance_of = lru_cache(maxsize=1 << 16)(posterior)
     findings: list[Finding] = []
+    more = 0
     worst: Fraction | None = None
     for pair in combinations(range(len(history)), 2):
         one, other = (history.releases[release] for release in pair)
@@ -92,8 +93,12 @@ def find_posterior(history: History) -> Result:
             possible = [value for value in bounded if chances[value]]
             worst = max([worst or Fraction(0), *(chances[value] for value in possible)])
             exposed.update({(number, s): chances[s] for s in possible if chances[s] > history.bounds[s]})
-        findings += _findings(history, pair, exposed=exposed, cells=(classes, cell, trajectory))
-    return Result(findings, None if worst is None else float(worst))
+        told, others = _findings(history, pair, exposed=exposed, cells=(classes, cell, trajectory))
+        findings += told
+        more += others
+    findings, others = keep_worst(findings)
+    notes = say_more("intersection", history.attribute, more + others)
+    return Noted(findings, None if worst is None else float(worst), notes)
 
 
 def _cells(history: History, pair: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
@@ -111,39 +116,34 @@ def _findings(
     *,
     exposed: Mapping[tuple[int, int], Fraction],
     cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
-) -> Iterator[Finding]:
+) -> tuple[list[Finding], int]:
     assert history.trajectories is not None
     classes, cell, trajectory = cells
     by_cell = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[by_cell], np.arange(len(classes) + 1))
     entries = [trajectory[by_cell[starts[number] : starts[number + 1]]] for number, _ in exposed]
     if not entries:
-        return
+        return [], 0
     lengths = [len(entry) for entry in entries]
     rows = np.repeat(np.array([number for number, _ in exposed]), lengths)
     whose = np.concatenate(entries)
     used = np.full((len(whose), len(history)), -1, np.int32)
     used[:, pair] = classes[rows]
     value = np.repeat(np.array([value for _, value in exposed]), lengths)
+    strain = np.array([float(chance / history.bounds[value]) for (_, value), chance in exposed.items()])
     weight = history.trajectories.size[whose]
-    for exposure in gather(history, value, classes=used, weight=weight, trajectory=whose):
-        chance = exposed[int(rows[exposure.entry]), exposure.value]
-        yield Finding(
-            attack="intersection",
-            adversary="neighbor",
-            releases=exposure.releases,
-            required=float(history.bounds[exposure.value]),
-            observed=float(chance),
-            value=history.values[exposure.value],
-            classes=exposure.numbered,
-            people=exposure.people,
-            witness={
-                "reading": "posterior",
-                "published": [
-                    name_counts(history, history.releases[r].counts[c].tolist()) for r, c in exposure.classes
-                ],
-                "shared": exposure.weight,
-                "chance": str(chance),
-            },
-            attribute=history.attribute,
-        )
+    exposures, more = gather(
+        history, value, classes=used, weight=weight, degree=np.repeat(strain, lengths), trajectory=whose
+    )
+    return [_finding(history, one, exposed[int(rows[one.entry]), one.value]) for one in exposures], more
+
+
+def _finding(history: History, exposure: Exposure, chance: Fraction) -> Finding:
+    witness = {
+        "reading": "posterior",
+        "published": [name_counts(history, history.releases[r].counts[c].tolist()) for r, c in exposure.classes],
+        "shared": exposure.weight,
+        "chance": str(chance),
+    }
+    bound = history.bounds[exposure.value]
+    return exposure.tell(history, "intersection", "neighbor", required=bound, observed=chance, witness=witness)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sequester.attacks.finding import Finding
-from sequester.attacks.program import Integers, Program
+from sequester.attacks.finding import Finding, Told
+from sequester.attacks.index import Index
+from sequester.attacks.program import Program
 from sequester.attacks.refutation import Refutation
 from sequester.history import History
 
-Roster = Callable[[Integers], tuple[Any, ...]]
 Absence = tuple[int, int, int]
 
 
@@ -23,85 +23,105 @@ def report(history: History, program: Program, proofs: list[tuple[Refutation, Re
     """A finding per proof: the people of the second, tightest part; the first is added where it names more people."""
     if not proofs:
         return
-    people = _roster(history)
+    truth = _Truth(history)
     absences = _absences(history, program, [one for pair in proofs for one in pair])
     for number, (proof, best) in enumerate(proofs):
         absent = absences[2 * number + 1]
-        value, observed = _confidence(history, best)
-        published = [(release, name) for _, release, name, _ in best.labels.tolist() if release >= 0]
-        used = sorted({*published, *((release, name) for release, name, _ in absent)})
-        witness = _describe(history, best, absent)
-        if len(proof.trajectory) > len(best.trajectory):
-            wider = _describe(history, proof, absences[2 * number])
-            witness["wider"] = wider | {"people": list(people(proof.trajectory))}
+        value, observed = truth.confidence(best)
+        published = {(release, name) for _, release, name, _ in best.labels.tolist() if release >= 0}
+        wider = (proof, absences[2 * number]) if len(proof.trajectory) > len(best.trajectory) else ()
+        used = sorted(published | {(release, name) for release, name, _ in absent})
         yield Finding(
             attack="deniability",
             adversary="insider",
             releases=tuple(sorted({release + 1 for release, _ in used})),
             required=float(history.bounds[value]),
-            observed=float(observed),
+            observed=observed,
             value=history.values[value],
-            classes=tuple((release + 1, name + 1) for release, name in used),
-            people=people(best.trajectory),
-            witness=witness,
+            classes=tuple([(release + 1, name + 1) for release, name in used]),
+            people=truth.people(best),
+            witness=Told(partial(truth.witness, best, absent, *wider)),
             attribute=history.attribute,
         )
 
 
-def _confidence(history: History, proof: Refutation) -> tuple[int, Fraction]:
-    """The value that weighs most, and the share of it that is unavoidable for someone who remains.
+class _Truth:
+    """The trajectories as plain lists, to put proofs into plain values."""
 
-    With several values the share is the common multiple of the bounds, as it applies to that value.
-    """
-    assert history.trajectories is not None
-    mass = np.zeros(len(history.values), np.int64)
-    np.add.at(mass, proof.value, proof.weight * history.trajectories.size[proof.trajectory])
-    value = int(mass.argmax())
-    if (proof.value == value).all():
-        return value, Fraction(proof.least, int(mass[value]))
-    return value, min(Fraction(1), (proof.strain or Fraction(1)) * history.bounds[value])
+    def __init__(self, history: History) -> None:
+        found = history.trajectories
+        assert found is not None
+        self.history = history
+        self.size: list[int] = found.size.tolist()
+        self.path: list[list[int]] = found.path.tolist()
+        self.members = Index.of(found.of, len(found))
 
+    def people(self, proof: Refutation) -> tuple[Any, ...]:
+        """Ids of those who remain, in the order of the history."""
+        positions = sorted(self.members.members(set(proof.trajectory.tolist())))
+        return tuple([self.history.people[person] for person in positions])
 
-def _describe(history: History, proof: Refutation, absent: list[Absence]) -> dict[str, Any]:
-    """The sum, in plain values.
+    def confidence(self, proof: Refutation) -> tuple[int, float]:
+        """The value that weighs most, and the share of it that is unavoidable for someone who remains.
 
-    added, subtracted  published counts, each `times` over
-    absent             counts of 0: nobody of this class has this value, so nobody of it remains
-    sizes              people who are counted whatever their value, `times` over (negative: subtracted)
-    remaining          people for whom the value is counted, `times` over; for all others the sum is 0 or less
-    at_least, allowed  the sum in every world, and the most that the bounds allow for those who remain
-    """
-    found = history.trajectories
-    assert found is not None
-    divisor = math.gcd(*proof.times.tolist())
-    counts, sizes = [], []
-    rows = zip(proof.labels.tolist(), (proof.times // divisor).tolist(), proof.total.tolist(), strict=True)
-    for (trajectory, release, number, value), times, total in rows:
-        if trajectory >= 0:
-            sizes.append({"classes": _classes(found.path[trajectory]), "people": total, "times": times})
-        else:
-            name = history.values[value]
-            counts.append({"release": release + 1, "class": number + 1, "value": name, "count": total, "times": times})
-    weights = zip(proof.trajectory.tolist(), proof.value.tolist(), (proof.weight // divisor).tolist(), strict=True)
-    return {
-        "added": [one for one in counts if one["times"] > 0],
-        "subtracted": [one | {"times": -one["times"]} for one in counts if one["times"] < 0],
-        "absent": [
-            {"release": release + 1, "class": number + 1, "value": history.values[value]}
-            for release, number, value in absent
-        ],
-        "sizes": sizes,
-        "remaining": [
-            {"classes": _classes(found.path[t]), "value": history.values[s], "people": int(found.size[t]), "times": n}
-            for t, s, n in weights
-        ],
-        "at_least": proof.least // divisor,
-        "allowed": float(proof.allowed / divisor),
-    }
+        With several values the share is the common multiple of the bounds, as it applies to that value.
+        """
+        mass = dict.fromkeys(sorted(proof.value.tolist()), 0)
+        for trajectory, value, weight in proof.remaining():
+            mass[value] += weight * self.size[trajectory]
+        value = max(mass, key=mass.__getitem__)
+        if len(mass) == 1:
+            return value, proof.least / mass[value]
+        return value, float(min(Fraction(1), (proof.strain or Fraction(1)) * self.history.bounds[value]))
 
+    def witness(
+        self, best: Refutation, absent: list[Absence], proof: Refutation | None = None, others: Sequence[Absence] = ()
+    ) -> dict[str, Any]:
+        """The best part of a proof, and the whole where it names more people."""
+        told = self._describe(best, absent)
+        if proof is not None:
+            told["wider"] = self._describe(proof, others) | {"people": list(self.people(proof))}
+        return told
 
-def _classes(path: NDArray[np.int32]) -> list[list[int]]:
-    return [[release, number + 1] for release, number in enumerate(path.tolist(), start=1) if number >= 0]
+    def _describe(self, proof: Refutation, absent: Sequence[Absence]) -> dict[str, Any]:
+        """The sum, in plain values.
+
+        added, subtracted  published counts, each `times` over
+        absent             counts of 0: nobody of this class has this value, so nobody of it remains
+        sizes              people who are counted whatever their value, `times` over (negative: subtracted)
+        remaining          people for whom the value is counted, `times` over; for all others the sum is 0 or less
+        at_least, allowed  the sum in every world, and the most that the bounds allow for those who remain
+        """
+        names, divisor = self.history.values, math.gcd(*proof.times.tolist())
+        added: list[dict[str, Any]] = []
+        subtracted: list[dict[str, Any]] = []
+        sizes = []
+        rows = zip(proof.labels.tolist(), (proof.times // divisor).tolist(), proof.total.tolist(), strict=True)
+        for (trajectory, release, number, value), times, total in rows:
+            if trajectory >= 0:
+                sizes.append({"classes": self._classes(trajectory), "people": total, "times": times})
+            else:
+                count = {"release": release + 1, "class": number + 1, "value": names[value], "count": total}
+                (added if times > 0 else subtracted).append(count | {"times": abs(times)})
+        return {
+            "added": added,
+            "subtracted": subtracted,
+            "absent": [
+                {"release": release + 1, "class": number + 1, "value": names[value]}
+                for release, number, value in absent
+            ],
+            "sizes": sizes,
+            "remaining": [
+                {"classes": self._classes(t), "value": names[s], "people": self.size[t], "times": n // divisor}
+                for t, s, n in proof.remaining()
+            ],
+            "at_least": proof.least // divisor,
+            "allowed": proof.allowed / (proof.scale * divisor),
+        }
+
+    def _classes(self, trajectory: int) -> list[list[int]]:
+        path = enumerate(self.path[trajectory], start=1)
+        return [[release, number + 1] for release, number in path if number >= 0]
 
 
 def _absences(history: History, program: Program, proofs: list[Refutation]) -> list[list[Absence]]:
@@ -142,17 +162,3 @@ def _absences(history: History, program: Program, proofs: list[Refutation]) -> l
     for index, *cell in cells.tolist():
         result[index].append((cell[0], cell[1], cell[2]))
     return result
-
-
-def _roster(history: History) -> Roster:
-    """Ids of the people of some trajectories, in the order of the history."""
-    found = history.trajectories
-    assert found is not None
-    order = np.argsort(found.of, kind="stable")
-    starts = np.searchsorted(found.of[order], np.arange(len(found) + 1))
-
-    def people(trajectories: Integers) -> tuple[Any, ...]:
-        parts = [order[starts[t] : starts[t + 1]] for t in sorted(set(trajectories.tolist()))]
-        return tuple(history.people[person] for person in np.sort(np.concatenate(parts)).tolist())
-
-    return people

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class Refutation:
     rows, times                of the program, with their labels and totals
     trajectory, value, weight  the unknowns that remain, and how often each is counted
     least, allowed             the weighted sum of those unknowns is at least `least` in every world, while the caps
-                               allow `allowed`
+                               allow `allowed`, in parts of `scale`
     """
 
     rows: Integers
@@ -39,12 +40,17 @@ class Refutation:
     value: Integers
     weight: Integers
     least: int
-    allowed: Fraction
+    allowed: int
+    scale: int
 
-    @property
+    def remaining(self) -> Iterator[tuple[int, int, int]]:
+        """Trajectory, value and weight of what remains, as plain numbers."""
+        return zip(self.trajectory.tolist(), self.value.tolist(), self.weight.tolist(), strict=True)
+
+    @cached_property
     def strain(self) -> Fraction | None:
         """What is unavoidable, in multiples of what is allowed; None where nothing at all is allowed."""
-        return Fraction(self.least) / self.allowed if self.allowed else None
+        return Fraction(self.least * self.scale, self.allowed) if self.allowed else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,21 +85,25 @@ def refute(program: Program, multipliers: Floats) -> Iterator[Refutation]:
     times, good = _round(sums, multipliers[rows])
     weight, least, allowed, _ = sums.weigh(times)
     remaining = np.flatnonzero(weight > 0)
-    by_row, row_starts = _grouped(part, count)
-    by_unknown, unknown_starts = _grouped(sums.of_unknown[remaining], count)
+    r, row_ends = _grouped(part, count)
+    u, unknown_ends = _grouped(sums.of_unknown[remaining], count)
+    u = remaining[u]
+    taken, often, labels, total = (column[r] for column in (rows, times, used.labels, used.total))
+    trajectory, value, weights = (column[u] for column in (used.trajectory, used.value, weight))
     for number in np.flatnonzero(good).tolist():
-        r = by_row[row_starts[number] : row_starts[number + 1]]
-        u = remaining[by_unknown[unknown_starts[number] : unknown_starts[number + 1]]]
+        here = slice(row_ends[number], row_ends[number + 1])
+        left = slice(unknown_ends[number], unknown_ends[number + 1])
         yield Refutation(
-            rows=rows[r],
-            times=times[r],
-            labels=used.labels[r],
-            total=used.total[r],
-            trajectory=used.trajectory[u],
-            value=used.value[u],
-            weight=weight[u],
+            rows=taken[here],
+            times=often[here],
+            labels=labels[here],
+            total=total[here],
+            trajectory=trajectory[left],
+            value=value[left],
+            weight=weights[left],
             least=int(least[number]),
-            allowed=Fraction(int(allowed[number]), used.scale),
+            allowed=int(allowed[number]),
+            scale=used.scale,
         )
 
 
@@ -116,6 +126,7 @@ def _round(sums: _Sums, multipliers: Floats) -> tuple[Integers, Mask]:
     return kept, good
 
 
-def _grouped(part: NDArray[np.int32] | Integers, count: int) -> tuple[Integers, Integers]:
+def _grouped(part: NDArray[np.int32] | Integers, count: int) -> tuple[Integers, list[int]]:
+    """An order in which what is in one part stands together, and where each part begins; at last where all end."""
     order = np.argsort(part, kind="stable")
-    return order, np.searchsorted(part[order], np.arange(count + 1))
+    return order, np.searchsorted(part[order], np.arange(count + 1)).tolist()

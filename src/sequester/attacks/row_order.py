@@ -62,7 +62,7 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
     shares = []
     for first, second in combinations(range(len(history)), 2):
         one, other = history.releases[first], history.releases[second]
-        if _in_groups(one) and _in_groups(other):
+        if not len(one.row_class) or not len(other.row_class) or (_in_groups(one) and _in_groups(other)):
             continue
         places = _same_places(history, one, other)
         found = [places] if _alarms(places) else []
@@ -148,34 +148,32 @@ def _axes(history: History, one: Publication, other: Publication) -> list[int]:
     axes: list[int] = np.flatnonzero(history.links).tolist()
     if len(one) * len(other) <= _PAIRS:
         return axes
-    sides = {axis: len(_sides(one, [axis])[1]) * len(_sides(other, [axis])[1]) for axis in axes}
-    usable = [axis for axis in axes if sides[axis] <= _PAIRS]
-    return sorted(usable, key=lambda axis: int((_degrees(history, one, other, [axis]) * one.counts).sum()))[:1]
-
-
-def _sides(release: Publication, axes: list[int]) -> tuple[Integers, Integers]:
-    """For every class the number of its box in these attributes only, and for every such box one class."""
-    from sequester.guarantees.criterion import row_groups
-
-    group, first = row_groups(np.concatenate([release.lo[axes], release.hi[axes], np.zeros((1, len(release)), int)]))
-    return group, first
+    return sorted(axes, key=lambda axis: int((_degrees(history, one, other, [axis]) * one.counts).sum()))[:1]
 
 
 def _degrees(history: History, one: Publication, other: Publication, axes: list[int]) -> Integers:
     """(classes, values) with how many rows of the other release a row of each kind agrees."""
+    held = other.counts
+    if not history.permanent:
+        held = np.repeat(held.sum(axis=1, keepdims=True), held.shape[1], axis=1)
+    if len(axes) == 1:
+        return _not_after(other.lo[axes[0]], held, one.hi[axes[0]]) - _not_after(
+            other.hi[axes[0]], held, one.lo[axes[0]] - 1
+        )
+    if not axes:
+        return np.repeat(held.sum(axis=0, keepdims=True), len(one), axis=0)
     from scipy.sparse import csr_array
 
-    (group, some), (far_group, far_some) = _sides(one, axes), _sides(other, axes)
-    near, far = intersecting(
-        one.lo[axes][:, some], one.hi[axes][:, some], other.lo[axes][:, far_some], other.hi[axes][:, far_some]
-    )
-    meets = csr_array((np.ones(len(near), np.int64), (near, far)), shape=(len(some), len(far_some)))
-    held = np.zeros((len(far_some), len(history.values)), np.int64)
-    np.add.at(held, far_group, other.counts)
-    if not history.permanent:
-        held[:] = held.sum(axis=1, keepdims=True)
-    found: Integers = (meets @ held)[group]
+    pairs = intersecting(one.lo[axes], one.hi[axes], other.lo[axes], other.hi[axes])
+    found: Integers = csr_array((np.ones(len(pairs[0]), np.int64), pairs), shape=(len(one), len(other))) @ held
     return found
+
+
+def _not_after(sides: NDArray[np.int32], held: Integers, limits: NDArray[np.int32]) -> Integers:
+    """(limits, values) the rows held by classes whose side is at most each limit."""
+    order = np.argsort(sides)
+    total = np.concatenate([np.zeros((1, held.shape[1]), np.int64), np.cumsum(held[order], axis=0)])
+    return total[np.searchsorted(sides[order], limits, "right")]
 
 
 def _same_stretches(history: History, one: Publication, other: Publication) -> Agreement | None:

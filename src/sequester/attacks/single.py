@@ -2,60 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sequester.attacks.exposure import name_counts
+from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.closeness import Closeness
-from sequester.guarantees.confidence import Confidence
+from sequester.guarantees.confidence import AlphaK, Confidence, ShareBound
 from sequester.guarantees.criterion import Criterion
 from sequester.history import History
 
 
-def find(history: History, attack: str) -> Result:
-    """Classes of single releases that break one criterion; the measure is the worst class of all releases."""
-    criterion: Criterion | None = {
-        "k": KAnonymity(history.k),
-        "confidence": Confidence(history.bounds),
-        "diversity": history.diversity,
-        "closeness": history.closeness,
-    }[attack]
-    if criterion is None or (attack != "k" and len(history.values) < 2 and all(b == 1 for b in history.bounds)):
+def find(history: History, attack: str, *, alpha: float | Mapping[str, float] | None = None) -> Result:
+    """Classes of single releases that break one criterion; the measure is the worst class of all releases.
+
+    `alpha`, as in the policy, bounds shares like the confidence, but in single classes only. Both are judged together,
+    each value by the stricter of its two bounds, and the witness says which one that is. What the policy does not ask
+    for is not tried.
+    """
+    criterion = _criterion(history, attack, alpha)
+    if criterion is None or not len(history):
         return Result()
-    findings, worst = [], []
+    places, degrees, extremes = [], [], []
     for number, release in enumerate(history.releases):
         if isinstance(criterion, Closeness):
             criterion = replace(criterion, reference=release.counts.sum(axis=0))
-        observed, bad = criterion.observed(release.counts), np.flatnonzero(~criterion.holds(release.counts))
-        worst.append(float(observed.min() if criterion.at_least else observed.max()))
-        findings += [_finding(history, attack, criterion, number, int(where), float(observed[where])) for where in bad]
-    return Result(findings, (min if criterion.at_least else max)(worst) if worst else None)
+        observed = criterion.observed(release.counts)
+        bad = np.flatnonzero(~criterion.holds(release.counts))
+        extremes.append(float(observed.min() if criterion.at_least else observed.max()))
+        places.append(np.column_stack([np.full(len(bad), number), bad]))
+        degrees.append(observed[bad])
+    found, degree = np.concatenate(places), np.concatenate(degrees)
+    told = worst(-degree if criterion.at_least else degree)
+    people = _Members(history)
+    findings = [
+        _finding(history, attack, criterion, (number, where), observed=reached, people=people.of(number, where))
+        for (number, where), reached in zip(found[told].tolist(), degree[told].tolist(), strict=True)
+    ]
+    measure = (min if criterion.at_least else max)(extremes)
+    attribute = "" if attack == "k" else history.attribute
+    return Noted(findings, measure, say_more(attack, attribute, len(found) - len(told)))
 
 
-def _finding(history: History, attack: str, criterion: Criterion, release: int, where: int, observed: float) -> Finding:
-    counts = history.releases[release].counts[where]
-    value = None
-    if attack == "confidence":
-        strain = counts * np.array([float(1 / bound) if bound < 1 else 0.0 for bound in history.bounds])
-        value = history.values[int(np.argmax(strain))]
+def _criterion(history: History, attack: str, alpha: float | Mapping[str, float] | None) -> Criterion | None:
+    match attack:
+        case "k":
+            return KAnonymity(history.k)
+        case "diversity":
+            return history.diversity
+        case "closeness":
+            return history.closeness
+    bounds = history.bounds
+    if alpha is not None and history.attribute:
+        # Policies name values only where there is one sensitive attribute, so names need no more than this history.
+        bounds = tuple(map(min, bounds, AlphaK.of(alpha, history.values).bounds))
+    return Confidence(bounds) if any(bound < 1 for bound in bounds) else None
+
+
+def _finding(
+    history: History,
+    attack: str,
+    criterion: Criterion,
+    place: tuple[int, int],
+    *,
+    observed: float,
+    people: tuple[Any, ...],
+) -> Finding:
+    release, number = place
+    counts = history.releases[release].counts[number]
+    witness: dict[str, Any] = {"rows": int(counts.sum()), "values": name_counts(history, counts.tolist())}
+    value, required = None, float(criterion.required)
+    if isinstance(criterion, ShareBound):
+        bounded = criterion.numerators < criterion.denominators
+        code = int(np.argmax(np.where(bounded, counts, 0) * (criterion.denominators / criterion.numerators)))
+        bound = criterion.bounds[code]
+        value, required, observed = history.values[code], float(bound), int(counts[code]) / int(counts.sum())
+        witness["bound"] = "confidence" if bound == history.bounds[code] else "alpha"
     return Finding(
         attack=attack,
         adversary="outsider",
         releases=(release + 1,),
-        required=float(criterion.required) if value is None else float(history.bounds[history.values.index(value)]),
+        required=required,
         observed=observed,
         value=value,
-        classes=((release + 1, where + 1),),
-        people=members(history, release, where),
-        witness={"rows": int(counts.sum()), "values": name_counts(history, counts.tolist())},
+        classes=((release + 1, number + 1),),
+        people=people,
+        witness=witness,
         attribute=history.attribute,
     )
 
 
-def members(history: History, release: int, where: int) -> tuple[object, ...]:
-    """The people of a class, where they are known."""
-    member = history.releases[release].member
-    return () if member is None else tuple(history.people[person] for person in np.flatnonzero(member == where))
+class _Members:
+    """The people of classes, where they are known; each release is sorted once."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._sorted: dict[int, tuple[NDArray[np.intp], NDArray[np.int32]]] = {}
+
+    def of(self, release: int, number: int) -> tuple[Any, ...]:
+        """Their ids, in the order of the history."""
+        member = self._history.releases[release].member
+        if member is None:
+            return ()
+        if release not in self._sorted:
+            order = np.argsort(member, kind="stable")
+            self._sorted[release] = order, member[order]
+        order, classes = self._sorted[release]
+        start, end = np.searchsorted(classes, [number, number + 1])
+        return tuple(self._history.people[person] for person in order[start:end].tolist())

@@ -60,40 +60,48 @@ def search(history: History, *, certify: bool = True) -> Result:
         # Trajectories that only the last release has are newcomers, whose rows nobody traces.
         traced = (path[:, :-1] >= 0).any(axis=1)
         return Result([], float(size[traced].min()) if traced.any() else None)
-    findings: list[Finding] = []
-    measure = None
+    found = _Found()
     for second in range(1, len(history)):
         for first in range(second):
-            found, fewest = _search_pair(history, first, second, certify=certify)
-            findings += found
-            measure = fewest if measure is None else min(measure, fewest) if fewest is not None else measure
-    return Result(_distinct(findings), None if measure is None else float(measure))
+            _search_pair(history, first, second, found, certify=certify)
+    return Result(list(found.findings.values()), min(found.fewest) if found.fewest else None)
 
 
-def _search_pair(history: History, first: int, second: int, *, certify: bool) -> tuple[list[Finding], int | None]:
+class _Found:
+    """Each set of people and value once, by the earliest releases that expose it; the fewest candidates per pair."""
+
+    def __init__(self) -> None:
+        self.findings: dict[tuple[bool, int, tuple[int, ...]], Finding] = {}
+        self.fewest: list[float] = []
+
+    def add(self, rows: Network, arcs: list[int], *, required: float, observed: float, **more: int) -> None:
+        key = (bool(more), rows.columns[2][arcs[0]], rows.owners(arcs))
+        if key not in self.findings:
+            self.findings[key] = rows.report(arcs, required=required, observed=observed, **more)
+
+
+def _search_pair(history: History, first: int, second: int, found: _Found, *, certify: bool) -> None:
     known = history.overlap(first, second)
     inside = known.first >= 0
     if not inside.any():
-        return [], None
+        return
     assert known.counts is not None
     if certify and not _open_cells(history, known.size[inside], known.counts[inside]):
-        return [], int(known.size[inside].min())
+        found.fewest.append(float(known.size[inside].min()))
+        return
     rows = network(history, first, second)
-    part = components(rows)
-    order, start = _choices(rows, part)
+    order, start = _choices(rows, components(rows))
     if len(order) == 0:
-        return [], None
-    choices = np.split(order, start[1:])
+        return
     candidates = np.add.reduceat(rows.people[order], start)
-    findings = [
-        rows.report(choices[choice], required=history.k, observed=int(candidates[choice]))
-        for choice in np.flatnonzero(candidates < history.k)
-    ]
-    over = np.logical_or.reduceat(_overfull(rows)[order], start)
-    for choice in np.flatnonzero(over):
-        found = _attribute(rows, choices[choice])
-        findings += [found] if found is not None else []
-    return findings, int(candidates.min())
+    found.fewest.append(float(candidates.min()))
+    arcs, ends = order.tolist(), np.append(start, len(order)).tolist()
+    for choice in np.flatnonzero(candidates < history.k).tolist():
+        here = arcs[ends[choice] : ends[choice + 1]]
+        found.add(rows, here, required=history.k, observed=int(candidates[choice]))
+    for places, certain in fullest(rows, order, start):
+        bound, people = history.bounds[rows.value[places[0]]], int(rows.people[places].sum())
+        found.add(rows, places, required=float(bound), observed=certain / people, certain=certain)
 
 
 def _open_cells(history: History, size: Integers, counts: Integers) -> bool:
@@ -133,33 +141,3 @@ def _choices(rows: Network, part: NDArray[np.int32]) -> tuple[Integers, Integers
     order = np.lexsort((block, rows.tail[feasible]))
     changes = np.diff(rows.tail[feasible][order], prepend=-1) | np.diff(block[order], prepend=-1)
     return feasible[order], np.flatnonzero(changes)
-
-
-def _overfull(rows: Network) -> NDArray[np.bool_]:
-    """Per arc, whether in truth more rows with a bounded value are there than the bound allows."""
-    bounds = rows.history.bounds
-    numerator = np.array([bound.numerator for bound in bounds], np.int64)[rows.value]
-    denominator = np.array([bound.denominator for bound in bounds], np.int64)[rows.value]
-    over: NDArray[np.bool_] = rows.rows * denominator > rows.people * numerator
-    return over
-
-
-def _attribute(rows: Network, arcs: Integers) -> Finding | None:
-    """Whether more rows of this choice are certain to be in some of its places than the bound allows for the people.
-
-    What is certain adds up over the choices of a row group, so each is judged alone.
-    """
-    bound = rows.history.bounds[int(rows.value[arcs[0]])]
-    certain, places = fullest(rows, arcs, bound)
-    if len(places) == 0:
-        return None
-    share = certain / int(rows.people[places].sum())
-    return rows.report(places, required=float(bound), observed=share, certain=certain)
-
-
-def _distinct(findings: list[Finding]) -> list[Finding]:
-    """Each set of people and value once, by the earliest releases that expose it."""
-    kept: dict[tuple[bool, str | None, tuple[object, ...]], Finding] = {}
-    for finding in findings:
-        kept.setdefault(("certain" in finding.witness, finding.value, finding.people), finding)
-    return list(kept.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -11,28 +11,38 @@ from numpy.typing import NDArray
 from sequester.attacks.tracing_graph import Integers, Network
 
 
-def fullest(rows: Network, arcs: Integers, bound: Fraction) -> tuple[int, Integers]:
+def fullest(rows: Network, order: Integers, start: Integers) -> Iterator[tuple[list[int], int]]:
     """Places, among those one row group chooses from, that surely hold more of its rows than the bound allows.
 
-    Returns how many rows are certain to be there and the arcs to these places, none when there are no such places.
+    The choices are the arcs `order` from every `start` to the next; for each that has such places, the arcs to them and
+    how many rows are certain to be there. What is certain adds up over the choices of a row group, so each is judged
+    alone.
+
     The distributions of a row group over its places are the bases of a polymatroid, so none of them respects the
     bound everywhere iff some set of places must be overfull. The truth is one distribution: try to move its excess,
     along the residual graph without the group itself, to places below the bound. When not all can be moved, the cut
     tells which places stay overfull.
     """
-    excess = rows.rows[arcs] * bound.denominator - rows.people[arcs] * bound.numerator
-    if excess.sum() > 0:
-        return int(rows.rows[arcs].sum()), arcs
+    bounds = rows.history.bounds
+    scale = np.array([bound.denominator for bound in bounds], np.int64)[rows.value[order]]
+    allowed = np.array([bound.numerator for bound in bounds], np.int64)[rows.value[order]] * rows.people[order]
+    excess = rows.rows[order] * scale - allowed
     room, over = np.maximum(-excess, 0), np.maximum(excess, 0)
     # Newcomers' rows make room. Where too many left, others of the class leave instead: the room in a place is never
     # more than the people there with other values.
-    if np.minimum(room, rows.spare[rows.head[arcs]] * bound.denominator).sum() >= over.sum():
-        return 0, arcs[:0]
-    moved, kept = _move(rows, arcs, room, over, bound.denominator)
-    if moved >= over.sum():
-        return 0, arcs[:0]
-    crossing = moved - room[kept].sum() - over[~kept].sum()
-    return int(rows.rows[arcs[kept]].sum() - crossing // bound.denominator), arcs[kept]
+    free = np.add.reduceat(np.minimum(room, rows.spare[rows.head[order]] * scale), start)
+    overfull = np.add.reduceat(excess, start) > 0
+    stop = np.append(start[1:], len(order))
+    for choice in np.flatnonzero(overfull | (free < np.add.reduceat(over, start))).tolist():
+        here = slice(start[choice], stop[choice])
+        arcs = order[here]
+        if overfull[choice]:
+            yield arcs.tolist(), int(rows.rows[arcs].sum())
+            continue
+        moved, kept = _move(rows, arcs, room[here], over[here], int(scale[start[choice]]))
+        if moved < over[here].sum() and kept.any():
+            crossing = moved - room[here][kept].sum() - over[here][~kept].sum()
+            yield arcs[kept].tolist(), int(rows.rows[arcs[kept]].sum() - crossing // scale[start[choice]])
 
 
 def _move(rows: Network, arcs: Integers, room: Integers, over: Integers, scale: int) -> tuple[int, NDArray[np.bool_]]:

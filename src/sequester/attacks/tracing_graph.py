@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,39 +102,40 @@ class Network:
         return self.head[arcs]
 
     @cached_property
-    def _order(self) -> tuple[Integers, Integers, Integers]:
-        """People of the earlier release sorted by their two classes, and where each such cell starts."""
+    def columns(self) -> tuple[list[int], ...]:
+        """Class, later class, value, rows and people of every arc, for those who look at few arcs at a time."""
+        return tuple(part.tolist() for part in (self.first, self.second, self.value, self.rows, self.people))
+
+    @cached_property
+    def _people(self) -> tuple[list[int], list[int], list[int]]:
+        """People of the earlier release sorted by their two classes; where those of every arc begin and end there."""
         first, second = (self.history.releases[number].member for number in self.releases)
         assert first is not None
         assert second is not None
+        width = len(self.history.releases[self.releases[1]]) + 1
         here = np.flatnonzero(first >= 0)
-        cell = first[here].astype(np.int64) * self._width + second[here] + 1
+        cell = first[here].astype(np.int64) * width + second[here] + 1
         order = np.argsort(cell, kind="stable")
-        cells, start = np.unique(cell[order], return_index=True)
-        return here[order], cells, np.append(start, len(here)).astype(np.int64)
-
-    @property
-    def _width(self) -> int:
-        return len(self.history.releases[self.releases[1]]) + 1
+        ends = (np.searchsorted(cell[order], self.first * width + self.second + 1, side) for side in ("left", "right"))
+        begin, end = (found.tolist() for found in ends)
+        return here[order].tolist(), begin, end
 
     def by_group(self, arcs: Integers) -> list[Integers]:
         """These arcs, one array per row group."""
         order = arcs[np.argsort(self.tail[arcs], kind="stable")]
         return np.split(order, np.flatnonzero(np.diff(self.tail[order])) + 1) if len(order) else []
 
-    def owners(self, arcs: Integers) -> tuple[Any, ...]:
-        """Ids of the people of the earlier class who are where these arcs of one row group lead."""
-        persons, cells, start = self._order
-        place = np.searchsorted(cells, self.first[arcs] * self._width + self.second[arcs] + 1)
-        found = [persons[start[p] : start[p + 1]] for p in place[self.people[arcs] > 0]]
-        people = self.history.people
-        return tuple(people[person] for person in np.sort(np.concatenate(found)).tolist()) if found else ()
+    def owners(self, arcs: Sequence[int]) -> tuple[int, ...]:
+        """People of the earlier class who are where these arcs of one row group lead."""
+        people, begin, end = self._people
+        return tuple(sorted(person for arc in arcs for person in people[begin[arc] : end[arc]]))
 
-    def report(self, arcs: Integers, *, required: float, observed: float, **more: int) -> Finding:
+    def report(self, arcs: Sequence[int], *, required: float, observed: float, **more: int) -> Finding:
         """A finding about one row group: it can only be where these arcs lead."""
         first, second = self.releases
-        group, value = int(self.first[arcs[0]]), self.history.values[int(self.value[arcs[0]])]
-        places: Sequence[int | None] = [int(b) + 1 if b >= 0 else None for b in self.second[arcs]]
+        groups, later, values, rows, people = self.columns
+        group, value = groups[arcs[0]], self.history.values[values[arcs[0]]]
+        places = [later[arc] + 1 if later[arc] >= 0 else None for arc in arcs]
         return Finding(
             attack="tracing",
             adversary="insider",
@@ -144,12 +144,12 @@ class Network:
             observed=observed,
             value=value,
             classes=((first + 1, group + 1), *((second + 1, place) for place in places if place is not None)),
-            people=self.owners(arcs),
+            people=tuple([self.history.people[person] for person in self.owners(arcs)]),
             witness={
                 "row": (first + 1, group + 1, value),
                 "feasible": places,
-                "rows": int(self.rows[arcs].sum()),
-                "candidates": int(self.people[arcs].sum()),
+                "rows": sum([rows[arc] for arc in arcs]),
+                "candidates": sum([people[arc] for arc in arcs]),
                 **more,
             },
             attribute=self.history.attribute,

@@ -15,11 +15,15 @@ from sequester.domain import notation
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
+from sequester.ingest.read import open_source
+from sequester.ingest.source import Wanted
 from sequester.ingest.validate import amount
 from sequester.metrics.published import Published, Table, classes_of, domains_of, exact_codes, open_table
-from sequester.policy.model import Policy
+from sequester.policy.model import Input, Policy
 
 T = TypeVar("T")
+
+_LIST = "registration list"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +32,7 @@ class Releases:
 
     sensitive   (sensitive attributes, rows) codes of every release
     population  tables of the people behind each release, empty when none are given
+    registered  (quasi-identifiers, people) codes of a registration list, None when none is given
     """
 
     policy: Policy
@@ -39,6 +44,7 @@ class Releases:
     domains: tuple[Hierarchy, ...]
     requirement: Requirement
     notes: tuple[str, ...]
+    registered: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -52,13 +58,15 @@ def read_releases(
     policy: Policy,
     *,
     population: Sequence[Any] | None = None,
+    registered: Any | None = None,
     names: Sequence[str] | None = None,
     show_values: bool = False,
 ) -> Releases:
     """Read releases, files or frames, in order of publication, and the population behind each if it is given.
 
-    Domains that the policy does not declare come from the published cells of all releases (and the population)
-    together, so that boxes of different releases can be compared. Everything that is wrong is in one DataError.
+    `registered` is one table like those of the population, of all people who may be in any release. Domains that the
+    policy does not declare come from the cells of all these tables together, so that boxes of different releases can
+    be compared. Everything that is wrong is in one DataError.
     """
     sources = _listed(releases, "releases")
     people = [] if population is None else _listed(population, "population tables")
@@ -68,17 +76,21 @@ def read_releases(
     if population is not None and len(people) != len(sources):
         message = f"{len(people)} population tables for {len(sources)} releases"
         raise DataError(f"{message}; give one for each, in the same order")
-    if population is not None and policy.person is None:
-        raise DataError("population tables need a column that says who a row is about; name it with `person`")
+    for given, what in ((population, "population tables need"), (registered, "a registration list needs")):
+        if given is not None and policy.person is None:
+            raise DataError(f"{what} a column that says who a row is about; name it with `person`")
     read = Gathered(called)
     tables = read.each(sources, lambda source: open_table(source, policy, person=True))
     of_people = Gathered([f"population of {name}" for name in called[: len(people)]], read.problems)
     behind = of_people.each(people, lambda source: _population(source, policy))
+    of_list = Gathered([_LIST] if registered is not None else [], read.problems)
+    listed = of_list.each([registered] if registered is not None else [], lambda source: _population(source, policy))
     read.check()
-    domains = domains_of(policy, *(table.quasi for table in (*tables, *behind)))
+    domains = domains_of(policy, *(table.quasi for table in (*tables, *behind, *listed)))
     sensitive_domains = domains_of(policy, *(table.sensitive for table in tables))
     published = read.each(tables, lambda table: classes_of(table, domains, show_values=show_values))
     sensitive = read.each(tables, lambda table: _sensitive(table, sensitive_domains, show_values=show_values))
+    points = of_list.each(listed, lambda table: exact_codes(table.quasi, domains, show_values=show_values))
     read.check()
     requirement = Requirement.from_policy(policy, sensitive_domains)
     return Releases(
@@ -90,7 +102,11 @@ def read_releases(
         population=tuple(behind),
         domains=domains,
         requirement=requirement,
-        notes=tuple(_notes(called, tables, domains, requirement)),
+        notes=(
+            *_notes((*called, *of_list.names), (*tables, *listed), domains, requirement),
+            *_linking(sources, policy),
+        ),
+        registered=points[0] if points else None,
     )
 
 
@@ -154,8 +170,6 @@ def _notes(
 ) -> list[str]:
     """What a reader must know about how the releases were read."""
     notes = []
-    if len(tables) == 1:
-        notes.append("one release only: there is nothing to combine it with")
     for name, table in zip(names, tables, strict=True):
         if table.left_out:
             notes.append(f"{name}: {amount(table.left_out)} without a value left out, as `missing: suppress` asks")
@@ -171,3 +185,25 @@ def _notes(
     if requirement.unmatched:
         notes.append(f"values in the policy that no release has: {', '.join(requirement.unmatched)}")
     return notes
+
+
+def _linking(sources: Sequence[Any], policy: Policy) -> list[str]:
+    """Columns published as they are in several releases: whoever knows them can tell rows apart that we cannot."""
+    held = Counter(name for source in sources for name in _insensitive(source, policy))
+    again = [f"'{name}'" for name in policy.insensitive if held[name] > 1]
+    if not again:
+        return []
+    what = f"column {again[0]} is" if len(again) == 1 else f"columns {', '.join(again)} are"
+    fix = "declare it a quasi-identifier if others can know it"
+    return [f"{what} published as found and not used to link rows across releases; {fix}"]
+
+
+def _insensitive(source: Any, policy: Policy) -> tuple[str, ...]:
+    """The insensitive columns that a release has, from its header; all of them where that cannot be read again."""
+    if not policy.insensitive:
+        return ()
+    try:
+        names = open_source(source, Wanted(tuple(policy.attributes)), form=Input(quote=policy.input.quote)).names
+    except DataError:
+        names = policy.insensitive
+    return tuple(name for name in policy.insensitive if name in names)

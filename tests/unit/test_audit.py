@@ -1,0 +1,280 @@
+"""The audit as a whole: alpha, what was not tried and why, columns that are not looked at, long answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sequester as sq
+from sequester.attacks import intersection, single
+from series import Series, series
+
+SHARES = st.sampled_from([0.25, 0.4, 0.5, 0.6, 0.75, 1.0])
+
+
+def policy(protect: dict[str, Any], *, person: str | None = "id", **attributes: Any) -> sq.Policy:
+    columns: dict[str, Any] = {
+        "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 99]},
+        "ill": {"role": "sensitive"},
+    }
+    given_: dict[str, Any] = {"version": 1, "series": "s", "attributes": columns | attributes, "protect": protect}
+    return sq.Policy.model_validate(given_ | ({"person": person} if person else {}))
+
+
+def table(*rows: str, names: str = "id age ill") -> pa.Table:
+    cells = [row.split() for row in rows]
+    return pa.table({name: [row[place] for row in cells] for place, name in enumerate(names.split())})
+
+
+def nameless(*tables: pa.Table) -> list[pa.Table]:
+    return [one.drop_columns(["id"]) for one in tables]
+
+
+def noted(found: sq.Audit, words: str) -> list[str]:
+    return [note for note in found.notes if words in note]
+
+
+TRANSIENT = {"role": "sensitive", "values": "transient"}
+FLU = table("1 [20-29] flu", "2 [20-29] flu", "3 [20-29] hiv", "4 [30-39] flu", "5 [30-39] hiv", "6 [30-39] gout")
+
+
+# Alpha: a promise about every class.
+
+
+def test_a_share_above_alpha_is_a_finding_of_confidence_that_names_alpha() -> None:
+    found = sq.audit([FLU], policy({"k": 2, "confidence": 0.7, "alpha": 0.6}))
+    (finding,) = found.findings
+    assert (finding.attack, finding.adversary, finding.value, finding.required) == (
+        "confidence",
+        "outsider",
+        "flu",
+        0.6,
+    )
+    assert (finding.people, finding.classes) == (("1", "2", "3"), ((1, 1),))
+    assert finding.observed == found.measures["confidence"] == pytest.approx(2 / 3)
+    assert finding.witness == {"rows": 3, "values": {"flu": 2, "hiv": 1}, "bound": "alpha"}
+    assert "66.7% have flu, and alpha allows 60%." in found.explain(1)
+
+
+def test_a_share_above_a_confidence_that_is_stricter_than_alpha_names_confidence() -> None:
+    found = sq.audit([FLU], policy({"k": 2, "confidence": 0.5, "alpha": 0.6}), against=["outsider"])
+    assert [(f.required, f.witness["bound"]) for f in found.findings] == [(0.5, "confidence")]
+
+
+def test_an_alpha_of_some_values_leaves_the_others_free() -> None:
+    assert not sq.audit([FLU], policy({"k": 2, "alpha": {"flu": 0.6}})).holds
+    assert sq.audit([FLU], policy({"k": 2, "alpha": {"hiv": 0.6}})).holds
+
+
+def test_alpha_bounds_every_attribute_and_combinations() -> None:
+    job = {"role": "sensitive"}
+    alike = table("1 [20-29] flu cook", "2 [20-29] flu cook", "3 [20-29] hiv cook", names="id age ill job")
+    each = sq.audit([alike], policy({"k": 2, "alpha": 0.6}, job=job))
+    assert [(finding.attribute, finding.value) for finding in each.findings] == [("ill", "flu"), ("job", "cook")]
+    joint = sq.audit([alike], policy({"k": 2, "alpha": 0.6, "sensitive": "joint"}, job=job))
+    assert [(finding.value, finding.required) for finding in joint.findings] == [("flu and cook", 0.6)]
+
+
+def test_alpha_is_no_bound_for_releases_together() -> None:
+    again = table("3 [20-29] hiv", "1 [20-29] flu", "2 [20-29] flu", "6 [30-39] gout", "5 [30-39] hiv", "4 [30-39] flu")
+    found = sq.audit([FLU, again], policy({"k": 2, "alpha": 0.6}), against=["insider", "neighbor"])
+    assert {finding.attack for finding in found.findings} == {"confidence"}
+    assert noted(found, "deniability was not tried: no value has a bound")
+
+
+@settings(max_examples=150, deadline=None)
+@given(truth=series(people=(1, 7)), data=st.data())
+def test_classes_break_confidence_or_alpha_exactly_when_a_share_exceeds_a_bound(
+    truth: Series, data: st.DataObject
+) -> None:
+    history = truth.history(c=data.draw(SHARES))
+    alpha = data.draw(st.one_of(SHARES, st.dictionaries(st.sampled_from([*history.values, "*"]), SHARES)))
+    named = alpha if isinstance(alpha, dict) else {"*": alpha}
+    limits = [Fraction(named.get(v, named.get("*", 1.0))).limit_denominator(100) for v in history.values]
+    result = single.find(history, "confidence", alpha=alpha)
+    bounds = [min(pair) for pair in zip(history.bounds, limits, strict=True)]
+    broken: dict[tuple[int, int], set[str]] = {}
+    shares = [Fraction(0)]
+    for number, release in enumerate(history.releases, start=1):
+        for place, counts in enumerate(release.counts.tolist(), start=1):
+            of = {name: Fraction(count, sum(counts)) for name, count in zip(history.values, counts, strict=True)}
+            shares += [of[name] for name, bound in zip(history.values, bounds, strict=True) if bound < 1]
+            over = {name for name, bound in zip(history.values, bounds, strict=True) if of[name] > bound}
+            broken |= {(number, place): over} if over else {}
+    assert [finding.classes[0] for finding in result.findings] == sorted(broken)
+    for finding in result.findings:
+        assert finding.value in broken[finding.classes[0]]
+        value = history.values.index(finding.value)
+        assert finding.required == float(bounds[value])
+        assert finding.witness["bound"] == ("alpha" if limits[value] < history.bounds[value] else "confidence")
+    if len(set(bounds)) == 1 and bounds[0] < 1:
+        assert result.measure == float(max(shares))
+    assert (result.measure is None) == all(bound == 1 for bound in bounds)
+
+
+# What was not tried.
+
+TWO = [
+    FLU,
+    table("1 [20-29] flu", "3 [20-29] hiv", "2 [20-29] flu", "5 [30-39] hiv", "4 [30-39] flu", "6 [30-39] gout"),
+]
+
+
+def test_everything_that_was_asked_for_and_not_tried_has_a_note() -> None:
+    people = table(*(f"{n} 2{n}" if n < 4 else f"{n} 3{n}" for n in range(1, 7)), names="id age")
+    rules = [policy({"k": 2}), policy({"k": 2, "confidence": 0.7}), policy({"k": 2}, ill=TRANSIENT)]
+    for releases in (TWO, TWO[:1], nameless(*TWO), nameless(TWO[0])):
+        for given_ in rules:
+            for population in (None, [people] * len(releases)):
+                found = sq.audit(releases, given_, population=population, against=["all"])
+                missing = noted(found, "not tried")
+                for attack in sq_attacks():
+                    about = [note for note in missing if attack in re.split(r"[, ]+", note.split(" not tried")[0])]
+                    assert len(about) == (attack not in found.tried), attack
+
+
+def sq_attacks() -> tuple[str, ...]:
+    from sequester.attacks.adversary import chosen_attacks
+
+    return chosen_attacks(["all"])
+
+
+@pytest.mark.parametrize(
+    ("releases", "protect", "note"),
+    [
+        (TWO, {}, "diversity and closeness were not tried: the policy promises nothing of the kind"),
+        (TWO, {}, "breach was not tried: the policy has no `protect.lifetime`"),
+        (TWO[:1], {}, "tracing, row-order and complementary were not tried: there is only one release"),
+        (nameless(*TWO), {}, "difference, tracing and deniability were not tried: who is in which class is not known"),
+        (nameless(TWO[0]), {}, "deniability was not tried: who is in which class is not known"),
+        (nameless(*TWO), {"lifetime": {"l": 2, "releases": 2}}, "or a population, or a registration list"),
+        (TWO, {}, "backward was not tried: between every two releases nobody joined, or somebody left"),
+    ],
+)
+def test_a_note_says_why(releases: list[pa.Table], protect: dict[str, Any], note: str) -> None:
+    found = sq.audit(releases, policy({"k": 2, "confidence": 0.7} | protect), against=["all"])
+    assert len(noted(found, note)) == 1
+
+
+def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:
+    people = table(*(f"{n} 2{n}" if n < 4 else f"{n} 3{n}" for n in range(1, 7)), names="id age")
+    found = sq.audit(nameless(*TWO), policy({"k": 2, "confidence": 0.7}), population=[people, people])
+    assert {"difference", "deniability"} <= set(found.tried)
+    assert noted(found, "tracing was not tried: who has which value is not known; give the person column")
+
+
+def test_an_attack_that_one_attribute_is_not_open_to_is_noted_with_its_name() -> None:
+    rows = ["1 [20-29] flu cook", "2 [20-29] hiv mime"]
+    pair = [table(*rows, names="id age ill job"), table(*rows[::-1], names="id age ill job")]
+    found = sq.audit(pair, policy({"k": 2, "confidence": 0.5}, ill=TRANSIENT, job={"role": "sensitive"}))
+    assert "difference" in found.tried
+    assert noted(found, "deniability were not tried on ill: values may change from release to release")
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_finding_that_is_not_there_has_no_story(number: int) -> None:
+    found = sq.audit([FLU], policy({"k": 2, "alpha": 0.6}))
+    with pytest.raises(IndexError, match="there are 1 findings, counted from 1"):
+        found.explain(number)
+
+
+def test_a_single_path_is_no_list_of_releases() -> None:
+    with pytest.raises(sq.DataError, match="must be a list"):
+        sq.audit("r1.csv", policy({"k": 2}))  # type: ignore[arg-type]
+
+
+# Columns that are published as they are.
+
+
+@pytest.mark.parametrize("files", [False, True], ids=["frames", "files"])
+def test_insensitive_columns_of_several_releases_are_noted(tmp_path: Path, files: bool) -> None:
+    rules = policy({"k": 2}, ward={"role": "insensitive"}, bed={"role": "insensitive"})
+    held: list[Any] = [one.append_column("ward", pa.array(["w1"] * 6)) for one in TWO]
+    held[0] = held[0].append_column("bed", pa.array(["b1"] * 6))
+    if files:
+        for number, one in enumerate(held):
+            csv.write_csv(one, tmp_path / f"{number}.csv")
+        held = [tmp_path / "0.csv", tmp_path / "1.csv"]
+    (note,) = noted(sq.audit(held, rules), "link rows")
+    assert note.startswith("column 'ward' is published as found and not used to link rows across releases; declare it")
+    assert not noted(sq.audit(held[:1], rules), "link rows")
+    assert not noted(sq.audit(TWO, rules), "link rows")
+
+
+def test_a_stream_that_is_read_only_once_is_taken_to_hold_its_insensitive_columns() -> None:
+    class Once:
+        def __init__(self, held: pa.Table) -> None:
+            self.streams = [held.to_reader()]
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return self.streams.pop().__arrow_c_stream__(requested_schema)
+
+    rules = policy({"k": 2}, ward={"role": "insensitive"})
+    held = [one.append_column("ward", pa.array(["w1"] * 6)) for one in TWO]
+    assert noted(sq.audit([Once(one) for one in held], rules), "column 'ward'")
+
+
+# Long answers.
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    truth=series(people=(3, 7)),
+    most=st.integers(1, 4),
+    known=st.booleans(),
+    reading=st.sampled_from(["multiset", "set", "posterior"]),
+)
+def test_of_too_many_findings_the_worst_are_told_and_the_rest_counted(
+    truth: Series, most: int, known: bool, reading: intersection.Reading
+) -> None:
+    history = truth.history(known=known)
+    whole = intersection.find(history, reading=reading)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sequester.attacks.exposure.MOST", most)
+        some = intersection.find(history, reading=reading)
+    assert some.measure == whole.measure
+    told = [finding for finding in whole.findings if finding in some.findings]
+    assert some.findings == told
+    shares = sorted((finding.observed for finding in whole.findings), reverse=True)
+    assert sorted((finding.observed for finding in told), reverse=True) == shares[:most]
+    more = len(shares) - len(told)
+    assert getattr(some, "notes", ()) == (
+        (f"intersection (s): the {most} worst findings are told; there are {more} more",) if more else ()
+    )
+
+
+def test_every_attack_is_bounded_and_the_verdict_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{n} {n} ill{n}" for n in range(20, 60)]
+    pair = [table(*rows), table(*rows[::-1])]
+    rules = policy({"k": 2, "confidence": 0.5, "lifetime": {"l": 2, "releases": 2}})
+    whole = sq.audit(pair, rules, against=["all"])
+    monkeypatch.setattr("sequester.attacks.exposure.MOST", 3)
+    some = sq.audit(pair, rules, against=["all"])
+    assert not some.holds
+    assert some.measures == whole.measures
+    assert some.tried == whole.tried
+    counted = Counter(finding.attack for finding in whole.findings)
+    for attack, told in Counter(finding.attack for finding in some.findings).items():
+        assert told == min(3, counted[attack])
+        left_out = [note for note in noted(some, "worst findings") if re.match(rf"{attack}\b", note)]
+        assert len(left_out) == (counted[attack] > 3)
+    assert counted["k"] == 80
+    assert noted(some, "k: the 3 worst findings are told; there are 77 more")
+
+
+def test_the_worst_classes_are_the_smallest_and_the_most_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sequester.attacks.exposure.MOST", 1)
+    rows = ["1 20 flu", "2 20 flu", "3 20 hiv", "4 30 flu", "5 30 hiv", "6 40 flu", "7 40 flu", "8 40 flu", "9 40 flu"]
+    found = sq.audit([table(*rows)], policy({"k": 5, "confidence": 0.6}), against=["outsider"])
+    assert [(finding.attack, finding.observed) for finding in found.findings] == [("confidence", 1.0), ("k", 2.0)]
+    assert noted(found, "k: the 1 worst findings are told; there are 2 more")
+    assert noted(found, "confidence (ill): the 1 worst findings are told; there are 1 more")
