@@ -4,7 +4,10 @@
     ├── PolicyError           the policy, or a file it names, is wrong             exit 6
     ├── DataError             the table does not fit the policy                    exit 6
     ├── GuaranteeError        a promise cannot be kept; nothing was written        exit 4
-    └── MissingLibrary        an optional library is needed for this input         exit 6
+    ├── MissingLibrary        an optional library is needed for this input         exit 6
+    ├── LedgerError           the ledger is damaged, or of another key or series   exit 6
+    ├── Busy                  another command has the ledger                       exit 5
+    └── StalePlan             the ledger has moved on since the plan was made      exit 5
 
 No message, argument or `repr` of these holds a cell value or a person id: problems name columns, counts and
 row numbers. `Problem.values` is filled only on explicit request and is left out of every text form.
@@ -74,3 +77,19 @@ class GuaranteeError(SequesterError):
     def __init__(self, message: str, *, guarantee: str, required: object = None, observed: object = None) -> None:
         self.guarantee, self.required, self.observed = guarantee, required, observed
         super().__init__(message)
+
+
+class LedgerError(_Problems):
+    """The ledger cannot be used: damaged, not there, or of another key or series."""
+
+
+class Busy(SequesterError):
+    """Another command has the ledger. Nothing was changed."""
+
+    exit_code = 5
+
+
+class StalePlan(SequesterError):
+    """The ledger has moved on since the plan was made. Nothing was changed."""
+
+    exit_code = 5

@@ -43,9 +43,9 @@ def from_rows(rows: Rows, *, missing: bool = False) -> Hierarchy:
     return _from_checked(checked, missing=missing)
 
 
-def from_values(values: Iterable[str], *, missing: bool = False) -> Hierarchy:
-    """A flat category: the distinct values in sorted order, then `*`."""
-    leaves = sorted({str(value) for value in values})
+def from_values(values: Iterable[str], *, missing: bool = False, known: Sequence[str] = ()) -> Hierarchy:
+    """A flat category: the known values as they are, the other distinct values in sorted order, then `*`."""
+    leaves = [*known, *sorted({str(value) for value in values}.difference(known))]
     problems = []
     if not leaves:
         problems.append(Problem("there is no value to build a domain from"))

@@ -1,0 +1,7 @@
+"""What the world already knows, on disk: an append-only, hash-chained file per series."""
+
+from sequester.ledger.key import Key
+from sequester.ledger.ledger import Ledger
+from sequester.ledger.state import HASH, Draft, Entry, Event, Memory, Queue, State, Verification
+
+__all__ = ["HASH", "Draft", "Entry", "Event", "Key", "Ledger", "Memory", "Queue", "State", "Verification"]

@@ -1,0 +1,167 @@
+"""The key of a ledger: who is who is kept only as keyed hashes, so without it nobody can be recognised.
+
+It comes from the environment (SEQUESTER_KEY) or from a file beside the ledger, which only its owner may read. It is
+never written to the ledger, to an export or to an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from sequester.errors import LedgerError, Problem
+
+VARIABLE = "SEQUESTER_KEY"
+SHORTEST = 16
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+_BLOCK = 64
+
+
+class Key:
+    """A secret that signs and recognises, and shows itself nowhere."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) < SHORTEST:
+            raise LedgerError(f"the key is too short: it needs {SHORTEST} characters or more")
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return "<Key>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not pickled")
+
+    @classmethod
+    def of_text(cls, text: str) -> Key:
+        """From 32 or more hexadecimal digits, or from any other text of 16 characters or more."""
+        text = text.strip()
+        return cls(bytes.fromhex(text) if _HEX.fullmatch(text) else text.encode())
+
+    @classmethod
+    def find(
+        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> Key | None:
+        """The key of a ledger: of the environment, else of the key file; None when there is neither."""
+        given = (os.environ if environment is None else environment).get(VARIABLE)
+        if given is not None:
+            return cls.of_text(given)
+        path = key_file(ledger) if file is None else Path(file)
+        return cls.read(path) if path.exists() else None
+
+    @classmethod
+    def need(
+        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> Key:
+        """The key of a ledger that exists; an error when it is nowhere."""
+        found = cls.find(ledger, file=file, environment=environment)
+        if found is None:
+            path = key_file(ledger) if file is None else Path(file)
+            raise LedgerError(
+                Problem(f"the key is not there; put the file back, or set {VARIABLE} to the key", file=str(path))
+            )
+        return found
+
+    @classmethod
+    def find_or_make(
+        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> Key:
+        """The key for a new ledger: one that is there, else a new one in the key file."""
+        found = cls.find(ledger, file=file, environment=environment)
+        return cls.make(key_file(ledger) if file is None else Path(file)) if found is None else found
+
+    @classmethod
+    def read(cls, path: Path) -> Key:
+        """From a key file, which nobody but its owner may read."""
+        reason = text = None
+        try:
+            mode = path.stat().st_mode
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+        if text is None:
+            raise LedgerError(Problem(f"the key cannot be read: {reason}", file=str(path)))
+        if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+            raise LedgerError(
+                Problem(
+                    "others can read the key; make it yours alone with `chmod 600`, or make a new key and ledger "
+                    "if somebody may have read it",
+                    file=str(path),
+                )
+            )
+        if len(text.strip()) < SHORTEST:
+            raise LedgerError(Problem("holds no key; put the right file back", file=str(path)))
+        return cls.of_text(text)
+
+    @classmethod
+    def make(cls, path: Path) -> Key:
+        """A new random key in a new file that only its owner may read; it is there whole or not at all."""
+        text = secrets.token_hex(32)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        reason = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                os.write(handle, f"{text}\n".encode())
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            os.link(draft, path)
+        except FileExistsError:
+            reason = "exists already; it is not replaced"
+        except OSError as error:
+            reason = f"the key cannot be written: {error.strerror}"
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+        if reason is not None:
+            raise LedgerError(Problem(reason, file=str(path)))
+        flush_names(path.parent)
+        return cls.of_text(text)
+
+    def sign(self, purpose: str, data: bytes) -> bytes:
+        """HMAC-SHA256 of some data; signatures for one purpose say nothing about those for another."""
+        return hmac.digest(self._secret, purpose.encode() + b"\0" + data, "sha256")
+
+    @property
+    def check(self) -> str:
+        """Kept in the ledger to notice a wrong key; tells nothing about the key."""
+        return self.sign("sequester key check", b"").hex()
+
+    @property
+    def cipher(self) -> str:
+        """What the file is encrypted with."""
+        return self.sign("sequester encryption", b"").hex()
+
+    @property
+    def pads(self) -> tuple[bytes, bytes]:
+        """The first blocks of the inner and of the outer hash of HMAC-SHA256 (RFC 2104)."""
+        secret = self._secret if len(self._secret) <= _BLOCK else hashlib.sha256(self._secret).digest()
+        block = secret.ljust(_BLOCK, b"\0")
+        return bytes(byte ^ 0x36 for byte in block), bytes(byte ^ 0x5C for byte in block)
+
+
+def key_file(ledger: str | Path) -> Path:
+    """Where the key of a ledger is kept by default: beside it."""
+    path = Path(ledger)
+    return path.with_name(path.name + ".key")
+
+
+def flush_names(folder: Path) -> None:
+    """Make new names in a folder durable, where the system lets us."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,370 @@
+"""The ledger of a series: an append-only, hash-chained file of what the world already knows.
+
+One file is one series; its tables are described in `schema`. A release is recorded with `begin`, before anyone can see
+it, and is `published` once it is visible; one that never became visible is withdrawn. Who is who is kept as keyed
+hashes, but what is known about each of them is there in the clear: the file is as private as the table itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import LedgerError, Problem, StalePlan
+from sequester.ledger import chain, hashing, schema
+from sequester.ledger.domains import lost_leaves, to_json
+from sequester.ledger.key import Key
+from sequester.ledger.opening import new_store, open_store
+from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of
+from sequester.ledger.state import Draft, Entry, Event, Memory, Queue, State, Verification
+from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
+
+Codes = NDArray[np.int32]
+
+_WAIT = 2.0
+
+
+class Ledger:
+    """An open ledger. Close it, or use it in a `with` statement, so that other commands can have it."""
+
+    def __init__(self, store: Store, facts: Mapping[str, str], key: Key | None, *, encrypted: bool) -> None:
+        self._store = store
+        self._facts = dict(facts)
+        self._key = key
+        self.encrypted = encrypted
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        series: str,
+        policy_text: str,
+        fingerprint: str,
+        key: Key,
+        encrypted: bool = False,
+    ) -> Ledger:
+        """A new ledger without releases; it is there whole or not at all."""
+        from sequester import __version__
+
+        facts = {
+            "series": series,
+            "fingerprint": fingerprint,
+            "policy_text": policy_text,
+            "created": now(),
+            "sequester": __version__,
+            "key_check": key.check,
+            "schema": str(schema.VERSION),
+        }
+        with new_store(Path(path), key, encrypted=encrypted) as store:
+            store.connection.insert("meta", pa.table({"fact": [*facts], "value": [*facts.values()]}))
+            store.record("created", None, f"sequester {__version__}")
+        return cls.open(path, key=key)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        key: Key | None,
+        read_only: bool = False,
+        series: str | None = None,
+        timeout: float = _WAIT,
+    ) -> Ledger:
+        """A ledger that exists. Without a key nobody can be recognised and nothing be recorded.
+
+        series   what it must be the ledger of
+        timeout  seconds to wait while another command has it, before that is Busy
+        """
+        store, facts, encrypted = open_store(Path(path), key, read_only=read_only, series=series, timeout=timeout)
+        return cls(store, facts, key, encrypted=encrypted)
+
+    def close(self) -> None:
+        """Let other commands have it."""
+        self._store.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self.series}>"
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self._store.connection.path
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading."""
+        return self._store.connection.read_only
+
+    @property
+    def series(self) -> str:
+        """The name of the series."""
+        return self._facts["series"]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the policy it was created with."""
+        return self._facts["fingerprint"]
+
+    @property
+    def policy_text(self) -> str:
+        """The policy it was created with."""
+        return self._facts["policy_text"]
+
+    @property
+    def created(self) -> str:
+        """When it was created, UTC."""
+        return self._facts["created"]
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry: a plan remembers it, and is stale when it has changed."""
+        entries = self.releases()
+        return entries[-1].hash if entries else self._genesis
+
+    @property
+    def pending(self) -> Entry | None:
+        """The release that was begun and is neither finished nor withdrawn."""
+        entries = self.releases()
+        return entries[-1] if entries and entries[-1].status == "begun" else None
+
+    def releases(self) -> list[Entry]:
+        """All releases, in order."""
+        return self._store.entries()
+
+    def log(self) -> list[Event]:
+        """What happened to the ledger, in order."""
+        return self._store.events()
+
+    def identify(self, people: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """The keyed hash of every person id."""
+        return hashing.identify(people, self._need_key())
+
+    def digest(self, hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
+        """One keyed number per person over her cells of some columns: it changes when one of them does."""
+        return hashing.digest(hashes, columns, self._need_key())
+
+    def match(self, hashes: pa.Array) -> NDArray[np.int64]:
+        """The number of everybody who was published before; -1 for the others."""
+        found = pc.index_in(hashes, value_set=self._store.hashes())
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+
+    def load(self) -> State:
+        """Everything the next release needs."""
+        entries = self.releases()
+        return self._store.decode(lambda: self._state(entries)) if entries else _nothing(self._genesis)
+
+    def begin(self, draft: Draft) -> Entry:
+        """Record a release, before anyone can see it: on disk when this returns, and not at all when it raises.
+
+        Raises StalePlan if the ledger is not at `draft.head`, and ValueError for a draft that does not fit together.
+        """
+        key = self._need_key()
+        entries = self.releases()
+        head = entries[-1].hash if entries else self._genesis
+        if draft.head != head:
+            raise StalePlan("the ledger has moved on since this release was planned; plan it again")
+        if entries and entries[-1].status == "begun":
+            raise LedgerError(f"release {len(entries)} was begun and not finished; finish or withdraw it first")
+        if draft.name in {entry.name for entry in entries}:
+            raise LedgerError("a release of this name is in the ledger already; give this one another name")
+        self._check(draft, entries)
+        versions, before, joining = self._before(draft, entries)
+        domains = changed_domains(
+            {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.sensitive)}, latest(versions)
+        )
+        rows = make_rows(draft, before, joining)
+        columns: dict[str, Any] = {
+            "number": len(entries) + 1,
+            "name": draft.name,
+            "created": now(),
+            "recipient": draft.recipient,
+            "purpose": draft.purpose,
+            "fingerprint": self.fingerprint if draft.fingerprint is None else draft.fingerprint,
+            "policy_text": self.policy_text if draft.policy_text is None else draft.policy_text,
+            "input_digest": draft.input_digest,
+            "output_digest": draft.output_digest,
+            "method": draft.method,
+            "seed": None if draft.seed is None else str(draft.seed),
+            "versions": _json(draft.versions),
+            "summary": _json(draft.summary),
+            "quasi": _json(draft.quasi),
+            "sensitive": _json(draft.sensitive),
+            "classes": draft.lo.shape[1],
+            "records": int(np.count_nonzero(draft.member >= 0)),
+            "people": len(draft.member),
+            "content": chain.content(rows, domains),
+            "previous": head,
+        }
+        columns["hash"] = chain.entry(columns)
+        columns |= {"seal": key.sign("entry", columns["hash"].encode()).hex(), "status": "begun"}
+        with self._store.connection.transaction():
+            self._store.append(columns, rows, domains)
+            self._store.record("begun", columns["number"], columns["hash"])
+        return to_entry(columns)
+
+    def finish(self, number: int) -> None:
+        """The release is visible. To say so again is no error."""
+        entries = self.releases()
+        if not 1 <= number <= len(entries):
+            raise LedgerError(f"there is no release {number} in the ledger")
+        if entries[number - 1].status == "published":
+            return
+        with self._store.connection.transaction():
+            self._store.connection.execute("UPDATE releases SET status = 'published' WHERE number = ?", [number])
+            self._store.record("published", number, entries[number - 1].hash)
+
+    def withdraw(self, number: int) -> None:
+        """Forget a release that was begun and never became visible; the log keeps that it was."""
+        pending = self.pending
+        if pending is None or pending.number != number:
+            raise LedgerError(f"release {number} is not one that was begun last and is not visible yet; it stays")
+        with self._store.connection.transaction():
+            self._store.remove(number)
+            self._store.record("withdrawn", number, pending.hash)
+
+    def verify(self, releases: str | Path | None = None) -> Verification:
+        """Whether everything is what was written and adds up; and, given their folder, the data of the releases."""
+        from sequester.ledger.verify import verify
+
+        folder = None if releases is None else Path(releases)
+        return verify(self._store, genesis=self._genesis, key=self._key, folder=folder)
+
+    def export(self, folder: str | Path) -> Path:
+        """Everything as Parquet files with a manifest, whole or not at all. As private as the ledger."""
+        from sequester.ledger.transfer import export
+
+        return export(self._store, self.head, Path(folder))
+
+    @classmethod
+    def import_(cls, folder: str | Path, path: str | Path, key: Key, *, encrypted: bool = False) -> Ledger:
+        """A new ledger from an export, after everything in it was verified."""
+        from sequester.ledger.transfer import import_
+
+        import_(Path(folder), Path(path), key, encrypted=encrypted)
+        return cls.open(path, key=key)
+
+    @property
+    def _genesis(self) -> str:
+        return chain.genesis(self._facts)
+
+    def _need_key(self) -> Key:
+        if self._key is None:
+            raise LedgerError(Problem("this needs the key of the ledger; it was opened without", file=str(self.path)))
+        return self._key
+
+    def _check(self, draft: Draft, entries: Sequence[Entry]) -> None:
+        problems = problems_of(draft, entries[-1].people if entries else 0)
+        if entries and (draft.quasi, draft.sensitive) != (entries[-1].quasi, entries[-1].sensitive):
+            problems.append("the attributes are not those of the releases before")
+        if entries and not problems and len(draft.newcomers):
+            wide = self._store.connection.execute("SELECT len(digests) FROM people LIMIT 1")
+            if wide and wide[0][0] != len(draft.digests):
+                problems.append("there are not as many digests as in the releases before")
+            if (self.match(draft.newcomers) >= 0).any():
+                problems.append("a newcomer was published before")
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    def _before(self, draft: Draft, entries: Sequence[Entry]) -> tuple[Versions, Codes, Codes]:
+        """Domains as text, everybody's trajectory, and what everybody was first published with, in the new domains."""
+        if not entries:
+            return {}, np.zeros(0, np.int32), np.zeros((len(draft.sensitive), 0), np.int32)
+        last, store = entries[-1], self._store
+        versions = store.versions()
+        domains = store.decode(lambda: domains_by_release(versions, len(entries)))
+        if lost := lost_leaves(domains[-1], draft.domains):
+            message = "the domain lost values that it had in an earlier release; it may only gain some"
+            raise LedgerError(Problem(message, column=name, rows=count) for name, count in lost.items())
+        people, state = store.by_release("people", last), store.rows(last, ("state",))["state"]
+
+        def joining() -> Codes:
+            must(np.array_equal(state["person"], np.arange(last.people)))
+            must(sum(len(rows["person"]) for rows in people) == last.people)
+            now_ = [draft.domains[name] for name in draft.sensitive]
+            return joining_values(people, _sensitive(domains, last), now_)
+
+        return versions, state["trajectory"], store.decode(joining)
+
+    def _state(self, entries: Sequence[Entry]) -> State:
+        last, store = entries[-1], self._store
+        domains = domains_by_release(store.versions(), len(entries))
+        classes, counts = store.by_release("classes", last), store.by_release("counts", last)
+        people, steps = store.by_release("people", last), store.by_release("trajectories", last)
+        memories = tuple(
+            Memory(
+                number=entry.number,
+                name=entry.name,
+                sensitive=entry.sensitive,
+                domains=domains[place],
+                lo=np.ascontiguousarray(classes[place]["lo"].T),
+                hi=np.ascontiguousarray(classes[place]["hi"].T),
+                cell_class=counts[place]["class"],
+                cell_codes=np.ascontiguousarray(counts[place]["codes"].T),
+                cell_count=counts[place]["n"].astype(np.int64),
+            )
+            for place, entry in enumerate(entries)
+        )
+        rows = store.rows(last, ("state", "changes", "queue", "retained"))
+        joined = [len(new["person"]) for new in people]
+        must(np.array_equal(rows["state"]["person"], np.arange(last.people)))
+        must(sum(joined) == last.people)
+        of = _sensitive(domains, last)
+        values, changes = joining_values(people, of, of[-1]), rows["changes"]
+        values[changes["attribute"], changes["person"]] = changes["code"]
+        return State(
+            head=last.hash,
+            people=last.people,
+            quasi=last.quasi,
+            sensitive=last.sensitive,
+            domains=domains[-1],
+            releases=memories,
+            path=paths(steps),
+            trajectory=rows["state"]["trajectory"],
+            values=values,
+            digests=np.ascontiguousarray(np.concatenate([new["digests"] for new in people]).T),
+            joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
+            retained=rows["retained"]["person"].astype(np.int64),
+            queue=Queue(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
+        )
+
+
+def _nothing(head: str) -> State:
+    """Before the first release."""
+    return State(
+        head=head,
+        people=0,
+        quasi=(),
+        sensitive=(),
+        domains={},
+        releases=(),
+        path=np.zeros((0, 0), np.int32),
+        trajectory=np.zeros(0, np.int32),
+        values=np.zeros((0, 0), np.int32),
+        digests=np.zeros((0, 0), np.int64),
+        joined=np.zeros(0, np.int32),
+        retained=np.zeros(0, np.int64),
+        queue=Queue.none(),
+    )
+
+
+def _sensitive(domains: Sequence[Mapping[str, Hierarchy]], entry: Entry) -> list[list[Hierarchy]]:
+    return [[of[name] for name in entry.sensitive] for of in domains]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

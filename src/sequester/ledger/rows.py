@@ -1,0 +1,228 @@
+"""All rows of one release as arrays: the form in which they are made, hashed, stored and checked.
+
+A release is `{table: {column: array}}` for the tables of `schema.TABLES`; a column of lists is an array with one row
+per list. Rows are in a fixed order, so that equal releases have equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.ledger.schema import TABLES
+from sequester.ledger.state import HASH, Draft
+
+Columns = dict[str, NDArray[Any]]
+Rows = dict[str, Columns]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "INTEGER": np.dtype(np.int32),
+    "BIGINT": np.dtype(np.int64),
+    "UBIGINT": np.dtype(np.uint64),
+}
+
+
+def make_rows(draft: Draft, before: Codes, joining: Codes) -> Rows:
+    """The rows of a draft, given everybody's trajectory before it and what people were first published with.
+
+    joining  (sensitive attributes, people known before) in the domains of the draft
+    """
+    known, member = len(before), draft.member
+    newcomers = np.arange(known, len(member), dtype=np.int32)
+    trajectory, parent, class_of = extend(before, member, draft.lo.shape[1])
+    high, low = split_hashes(draft.newcomers)
+    attribute, person = np.nonzero((draft.values[:, :known] != joining) & (member[:known] >= 0))
+    queue_high, queue_low = split_hashes(draft.queue.hashes)
+    waiting = np.lexsort((queue_low, queue_high))
+    return _typed(
+        {
+            "classes": {"class": np.arange(draft.lo.shape[1]), "lo": draft.lo.T, "hi": draft.hi.T},
+            "counts": count_cells(member, draft.values, [draft.domains[name].size for name in draft.sensitive]),
+            "people": {
+                "person": newcomers,
+                "high": high,
+                "low": low,
+                "digests": draft.digests.T,
+                "codes": draft.values[:, known:].T,
+            },
+            "trajectories": {"trajectory": np.arange(len(parent)), "parent": parent, "class": class_of},
+            "state": {"person": np.arange(len(member)), "trajectory": trajectory},
+            "changes": {"person": person, "attribute": attribute, "code": draft.values[attribute, person]},
+            "queue": {
+                "high": queue_high[waiting],
+                "low": queue_low[waiting],
+                "since": draft.queue.since[waiting],
+            },
+            "retained": {"person": np.sort(draft.retained)},
+        }
+    )
+
+
+def extend(before: Codes, member: Codes, classes: int) -> tuple[Codes, Codes, Codes]:
+    """Everybody's trajectory after one more release, and of each trajectory the one before it and its class.
+
+    Trajectories are numbered in the order in which people first show them, as in `history.Trajectories`.
+    """
+    parents = np.concatenate([before, np.full(len(member) - len(before), -1, np.int32)]).astype(np.int64)
+    pairs = pa.array((parents + 1) * (classes + 1) + member + 1).dictionary_encode()
+    found = pairs.dictionary.to_numpy()
+    trajectory = pairs.indices.to_numpy().astype(np.int32)
+    parent, class_of = found // (classes + 1) - 1, found % (classes + 1) - 1
+    return trajectory, parent.astype(np.int32), class_of.astype(np.int32)
+
+
+def count_cells(member: Codes, values: Codes, sizes: Sequence[int]) -> Columns:
+    """How often each combination of values is in each class, sorted by class and then by codes."""
+    here = np.flatnonzero(member >= 0)
+    group = member[here].astype(np.int64)
+    for codes, size in zip(values, sizes, strict=True):
+        # Dense numbers after every attribute: their product over many attributes would not fit.
+        group = np.unique(group * size + codes[here], return_inverse=True)[1]
+    _, first, n = np.unique(group, return_index=True, return_counts=True)
+    found = here[first]
+    return {"class": member[found], "codes": values[:, found].T, "n": n}
+
+
+def split_hashes(hashes: pa.Array) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Keyed hashes as two numbers each, which DuckDB stores and finds faster than bytes."""
+    halves = np.frombuffer(hashes.buffers()[1], ">u8", count=2 * len(hashes), offset=16 * hashes.offset).reshape(-1, 2)
+    return halves[:, 0].astype(np.uint64), halves[:, 1].astype(np.uint64)
+
+
+def join_hashes(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> pa.Array:
+    """The reverse of `split_hashes`."""
+    halves = np.stack([high, low], axis=1).astype(">u8")
+    return pa.FixedSizeBinaryArray.from_buffers(HASH, len(high), [None, pa.py_buffer(halves.tobytes())])
+
+
+def problems_of(draft: Draft, known: int) -> list[str]:
+    """What does not fit together in a draft; everything here is a mistake of the caller."""
+    people, classes = len(draft.member), draft.lo.shape[1]
+    shapes = {
+        "lo": (draft.lo.shape, (len(draft.quasi), classes)),
+        "hi": (draft.hi.shape, (len(draft.quasi), classes)),
+        "values": (draft.values.shape, (len(draft.sensitive), people)),
+        "newcomers": ((len(draft.newcomers),), (people - known,)),
+        "digests": (draft.digests.shape[1:], (people - known,)),
+        "queue": ((len(draft.queue.hashes),), draft.queue.since.shape),
+    }
+    problems = [f"{name} has shape {has}, not {needs}" for name, (has, needs) in shapes.items() if has != needs]
+    missing = {*draft.quasi, *draft.sensitive} - set(draft.domains)
+    problems += ["an attribute has no domain"] if missing else []
+    problems += (
+        ["hashes are not of the type that identify() gives"]
+        if {
+            draft.newcomers.type,
+            draft.queue.hashes.type,
+        }
+        != {HASH}
+        else []
+    )
+    if problems:
+        return problems
+    here = draft.member >= 0
+    sizes = np.bincount(draft.member[here], minlength=classes)
+    if len(sizes) > classes or (draft.member < -1).any():
+        problems.append("somebody is in a class that is not there")
+    elif (sizes == 0).any():
+        problems.append("a class is empty")
+    if not here.any():
+        problems.append("nobody is in the release")
+    if not here[known:].all():
+        problems.append("a newcomer is in no class")
+    for lo, hi, name in zip(draft.lo, draft.hi, draft.quasi, strict=True):
+        if (lo < 0).any() or (hi >= draft.domains[name].size).any() or (lo > hi).any():
+            problems.append("a box is not in its domain")
+    for codes, name in zip(draft.values, draft.sensitive, strict=True):
+        if (codes[here] < 0).any() or (codes[here] >= draft.domains[name].size).any():
+            problems.append("a value is not in its domain")
+    gone = draft.retained
+    if len(np.unique(gone)) < len(gone) or (gone < 0).any() or (gone >= known).any() or not here[gone].all():
+        problems.append("somebody who is retained was not published before, or is not published now")
+    for what, hashes in (("newcomers", draft.newcomers), ("queue", draft.queue.hashes)):
+        if len(hashes.unique()) < len(hashes):
+            problems.append(f"somebody is twice among the {what}")
+    return problems
+
+
+def changed_domains(draft: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """The domains, as text, that are new or are not what they were."""
+    return {name: text for name, text in draft.items() if before.get(name) != text}
+
+
+def widths(quasi: int, sensitive: int) -> dict[tuple[str, str], int | None]:
+    """How long the lists of each column are; None for digests, whose number is the caller's choice."""
+    return {
+        ("classes", "lo"): quasi,
+        ("classes", "hi"): quasi,
+        ("counts", "codes"): sensitive,
+        ("people", "codes"): sensitive,
+        ("people", "digests"): None,
+    }
+
+
+def to_arrow(columns: Columns, release: int) -> pa.Table:
+    """The rows of one table as they are stored."""
+    count = len(next(iter(columns.values())))
+    arrays: dict[str, pa.Array] = {"release": pa.array(np.full(count, release, np.int32))}
+    for name, array in columns.items():
+        if array.ndim == 2:
+            ends = np.arange(count + 1, dtype=np.int64) * array.shape[1]
+            arrays[name] = pa.LargeListArray.from_arrays(pa.array(ends), pa.array(np.ascontiguousarray(array).ravel()))
+        else:
+            arrays[name] = pa.array(array)
+    return pa.table(arrays)
+
+
+def from_arrow(table: str, found: pa.Table, *, quasi: int, sensitive: int) -> Columns:
+    """The rows of one table as they were stored; ValueError when they do not fit together."""
+    width = widths(quasi, sensitive)
+    columns: Columns = {}
+    for name, kind in TABLES[table].items():
+        column = found[name].combine_chunks()
+        if column.null_count:
+            raise ValueError("a number is missing")
+        if kind.endswith("[]"):
+            flat = column.flatten()
+            wide = width[table, name]
+            if wide is None:
+                wide = len(flat) // max(len(column), 1)
+            lengths = np.diff(column.offsets.to_numpy())
+            if flat.null_count or (lengths != wide).any():
+                raise ValueError("a list has the wrong length")
+            columns[name] = flat.to_numpy().astype(DTYPES[kind[:-2]], copy=False).reshape(len(column), wide)
+        else:
+            columns[name] = column.to_numpy().astype(DTYPES[kind], copy=False)
+    return columns
+
+
+def joining_values(
+    people: Sequence[Columns], domains: Sequence[Sequence[Hierarchy]], now: Sequence[Hierarchy]
+) -> Codes:
+    """(attributes, people): what everybody was first published with, in later domains; given release by release."""
+    from sequester.ledger.domains import carry_codes
+
+    found = np.zeros((len(now), sum(len(rows["person"]) for rows in people)), np.int32)
+    at = 0
+    for rows, old in zip(people, domains, strict=True):
+        count = len(rows["person"])
+        for row, (before, after) in enumerate(zip(old, now, strict=True)):
+            found[row, at : at + count] = carry_codes(rows["codes"][:, row], before, after)
+        at += count
+    return found
+
+
+def _typed(rows: Mapping[str, Mapping[str, NDArray[Any]]]) -> Rows:
+    """Exactly the columns and types of the schema, whatever the draft had."""
+    return {
+        table: {
+            column: np.ascontiguousarray(rows[table][column], DTYPES[kind.removesuffix("[]")])
+            for column, kind in columns.items()
+        }
+        for table, columns in TABLES.items()
+    }

@@ -1,0 +1,102 @@
+"""The tables of a ledger, and the steps from every earlier shape of them to this one.
+
+    meta          one row per fact about the series: its name, its policy, when it was created, how to tell a wrong key
+    log           what happened to the ledger, each row chained to the one before
+    releases      one row per release, chained to the one before by a hash over everything recorded of it
+    domains       the domain of an attribute, in the releases in which it is new or changed
+    classes       the published boxes: first and last leaf of every quasi-identifier, in the domains of that release
+    counts        the published values: how often each combination of sensitive values is in each class
+    people        everybody, when first published: keyed hash, keyed digests of what must not change, sensitive values
+    trajectories  per release the trajectories after it: the one of the release before that it is part of (-1: of people
+                  who are new), and its class (-1: of people who are not in this release)
+    state         per release and person, her trajectory: the last release's rows are all that the next one needs
+    changes       sensitive values of people in a release that are not those they were first published with
+    queue         people held back so far, by keyed hash, and the first release that held them back
+    retained      people who left, but are published on
+
+Rows of a release are written once, in one transaction. People are numbered from 0 as they are first published, classes
+and trajectories from 0 in each release, releases from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+VERSION: Final = 1
+
+# The tables with numbers of one release; the columns are hashed in this order. `release` comes first in each of them.
+TABLES: Final[dict[str, dict[str, str]]] = {
+    "classes": {"class": "INTEGER", "lo": "INTEGER[]", "hi": "INTEGER[]"},
+    "counts": {"class": "INTEGER", "codes": "INTEGER[]", "n": "INTEGER"},
+    "people": {"person": "INTEGER", "high": "UBIGINT", "low": "UBIGINT", "digests": "BIGINT[]", "codes": "INTEGER[]"},
+    "trajectories": {"trajectory": "INTEGER", "parent": "INTEGER", "class": "INTEGER"},
+    "state": {"person": "INTEGER", "trajectory": "INTEGER"},
+    "changes": {"person": "INTEGER", "attribute": "INTEGER", "code": "INTEGER"},
+    "queue": {"high": "UBIGINT", "low": "UBIGINT", "since": "INTEGER"},
+    "retained": {"person": "INTEGER"},
+}
+
+# Columns of `releases` that a release's hash covers, and their types; status comes later and is not covered.
+COVERED: Final[dict[str, str]] = {
+    "number": "INTEGER",
+    "name": "VARCHAR",
+    "created": "VARCHAR",
+    "recipient": "VARCHAR",
+    "purpose": "VARCHAR",
+    "fingerprint": "VARCHAR",
+    "policy_text": "VARCHAR",
+    "input_digest": "VARCHAR",
+    "output_digest": "VARCHAR",
+    "method": "VARCHAR",
+    "seed": "VARCHAR",
+    "versions": "VARCHAR",
+    "summary": "VARCHAR",
+    "quasi": "VARCHAR",
+    "sensitive": "VARCHAR",
+    "classes": "INTEGER",
+    "records": "INTEGER",
+    "people": "INTEGER",
+    "content": "VARCHAR",
+    "previous": "VARCHAR",
+}
+RELEASES: Final[dict[str, str]] = {**COVERED, "hash": "VARCHAR", "seal": "VARCHAR", "status": "VARCHAR"}
+META: Final[dict[str, str]] = {"fact": "VARCHAR", "value": "VARCHAR"}
+LOG: Final[dict[str, str]] = {
+    "number": "INTEGER",
+    "at": "VARCHAR",
+    "action": "VARCHAR",
+    "release": "INTEGER",
+    "detail": "VARCHAR",
+    "hash": "VARCHAR",
+}
+DOMAINS: Final[dict[str, str]] = {"release": "INTEGER", "attribute": "VARCHAR", "json": "VARCHAR"}
+
+EVERY_TABLE: Final[dict[str, dict[str, str]]] = {
+    "meta": META,
+    "log": LOG,
+    "releases": RELEASES,
+    "domains": DOMAINS,
+    **{name: {"release": "INTEGER", **columns} for name, columns in TABLES.items()},
+}
+
+# What leads from version n to version n + 1, at place n. A step only adds, so that hashes stay what they were.
+STEPS: Final[tuple[Sequence[str], ...]] = (
+    # 0: who a release was for, and for what, was not kept.
+    ("ALTER TABLE releases ADD COLUMN recipient VARCHAR", "ALTER TABLE releases ADD COLUMN purpose VARCHAR"),
+)
+assert len(STEPS) == VERSION
+
+
+def creation() -> list[str]:
+    """The statements that make the tables of an empty ledger."""
+    return [f"CREATE TABLE {name} ({_columns(columns)})" for name, columns in EVERY_TABLE.items()]
+
+
+def steps_from(version: int) -> list[str]:
+    """The statements that bring the tables of an earlier version to this one."""
+    return [statement for step in STEPS[version:] for statement in step]
+
+
+def _columns(columns: dict[str, str]) -> str:
+    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())

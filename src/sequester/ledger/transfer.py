@@ -1,0 +1,123 @@
+"""A ledger as files that any tool can read, and back: Parquet per table, with a manifest of digests.
+
+An export holds all that the ledger holds, in the clear; it does not hold the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from sequester.errors import LedgerError, Problem
+from sequester.ledger import chain, schema
+from sequester.ledger.connection import private
+from sequester.ledger.key import Key, flush_names
+from sequester.ledger.opening import new_store
+from sequester.ledger.store import Store, quoted
+from sequester.ledger.verify import verify
+
+MANIFEST = "ledger.json"
+_FORMAT = 1
+
+
+def export(store: Store, head: str, folder: Path) -> Path:
+    """Write every table and the manifest, whole or not at all."""
+    place = folder.resolve()
+    if place.exists():
+        raise LedgerError(Problem("exists already; choose another place", file=str(folder)))
+    reason = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        try:
+            with private():
+                _write(store, head, draft)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        flush_names(place.parent)
+    except OSError as error:
+        reason = f"could not be written, nothing was left behind: {error.strerror or 'disk error'}"
+    if reason is not None:
+        raise LedgerError(Problem(reason, file=str(folder)))
+    return folder
+
+
+def _write(store: Store, head: str, folder: Path) -> None:
+    tables = {}
+    for name, columns in schema.EVERY_TABLE.items():
+        rows = store.connection.table(f"SELECT {quoted(columns)} FROM {name}")
+        file = folder / f"{name}.parquet"
+        parquet.write_table(rows, file, compression="zstd", use_dictionary=False)
+        tables[name] = {"file": file.name, "rows": len(rows), "sha256": _digest(file)}
+    manifest = {"sequester-ledger": _FORMAT, "schema": schema.VERSION, "head": head, "tables": tables}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+
+
+def import_(folder: Path, path: Path, key: Key, *, encrypted: bool = False) -> None:
+    """Make a ledger of an export; nothing is left behind when anything in it is not what was exported."""
+    manifest = _manifest(folder)
+    tables = _tables(folder, manifest)
+    facts = dict(zip(tables["meta"]["fact"].to_pylist(), tables["meta"]["value"].to_pylist(), strict=True))
+    if facts.get("key_check") != key.check:
+        raise LedgerError(Problem("the key is not the one of this ledger", file=str(folder)))
+    with new_store(path, key, encrypted=encrypted) as store:
+        for name, rows in tables.items():
+            store.connection.insert(name, rows)
+        found = verify(store, genesis=store.decode(lambda: chain.genesis(facts)), key=key, folder=None)
+        if found.problems or found.head != manifest["head"]:
+            problems = found.problems or ("the last release is not the one of the manifest",)
+            raise LedgerError(Problem(problem, file=str(folder)) for problem in problems)
+        store.record("imported", None, f"{found.releases} releases")
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    message = None
+    try:
+        found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if found["sequester-ledger"] != _FORMAT or found["schema"] != schema.VERSION:
+            message = "was exported by another version of Sequester; import it with that version, and open it with this"
+        elif not {"head", "tables"} <= found.keys() or set(found["tables"]) != set(schema.EVERY_TABLE):
+            message = "does not list the tables of a ledger"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    except (ValueError, KeyError, TypeError):
+        message = "is not the manifest of an exported ledger"
+    if message is not None:
+        raise LedgerError(Problem(message, file=str(folder / MANIFEST)))
+    return found
+
+
+def _tables(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
+    problems, tables = [], {}
+    for name, columns in schema.EVERY_TABLE.items():
+        file = folder / f"{name}.parquet"
+        try:
+            if _digest(file) != manifest["tables"][name]["sha256"]:
+                problems.append(Problem("is not what was exported", file=str(file)))
+                continue
+            tables[name] = parquet.read_table(file).select(list(columns))
+        except OSError as error:
+            problems.append(Problem(f"cannot be read: {error.strerror or 'disk error'}", file=str(file)))
+        except (pa.ArrowException, KeyError, TypeError):
+            problems.append(Problem("is not a table of a ledger", file=str(file)))
+    if problems:
+        raise LedgerError(problems)
+    return tables
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
