@@ -15,6 +15,7 @@ SUBJECTS = {
     "mondrian-adult": "benchmarks.mondrian_adult",
     "mondrian-scale": "benchmarks.mondrian_scale",
     "audit-adult": "benchmarks.audit_adult",
+    "series-adult": "benchmarks.series_adult",
     "memory": "benchmarks.memory",
 }
 

@@ -62,5 +62,6 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 def _announce() -> None:
     global _announced
     if announce is not None and not _announced:
-        announce("Compiling the inner loops, once on this machine (about 20 seconds)...")
+        # First, since several threads may wait for their kernels at once.
         _announced = True
+        announce("Compiling the inner loops, once on this machine (about a minute)...")

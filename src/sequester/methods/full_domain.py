@@ -7,7 +7,8 @@ cheapest node of the whole lattice. Records in classes that stay unsafe may be l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
 from sequester.methods.guard import Guard
 from sequester.methods.lattice import Node, Verdict, cheapest
+
+if TYPE_CHECKING:
+    from sequester.methods.series.watch import Watch
 
 _LARGEST_LATTICE = 20_000_000
 _LARGEST_WITNESS = 4_000_000
@@ -32,8 +36,13 @@ def full_domain(
     *,
     loss: str = "ncp",
     suppression: float = 0.0,
+    watch: Watch | None = None,
+    floor: Node | None = None,
 ) -> Classes:
-    """Recode all records (attributes, records) to the levels that lose least and are safe."""
+    """Recode all records (attributes, records) to the levels that lose least and are safe.
+
+    `watch` judges what is safe given earlier releases, `floor` are the lowest levels allowed.
+    """
     shape = tuple(domain.height + 1 for domain in domains)
     if np.prod([float(length) for length in shape]) > _LARGEST_LATTICE:
         raise PolicyError(
@@ -48,21 +57,14 @@ def full_domain(
     ]
     base = _base(costs, cells, shape) if loss in _SEPARABLE else None
     judge = Judge(cells, domains, guard, loss=loss, budget=budget, costs=costs, base=base)
-    found = cheapest(shape, judge, base=base)
+    found = cheapest(shape, judge if watch is None else Watched(judge, watch, floor or (0,) * len(shape)), base=base)
     if found is None:
         raise GuaranteeError(
             "no levels of the hierarchies make the table safe, not even suppressing every quasi-identifier; "
             "lower what is required, allow more suppression, or collect more records",
             guarantee="full-domain",
         )
-    groups = [domain.groups(level) for domain, level in zip(domains, found.node, strict=True)]
-    bounds = [domain.bounds(level) for domain, level in zip(domains, found.node, strict=True)]
-    return cells.classes(
-        [first[group] for (first, _), group in zip(bounds, groups, strict=True)],
-        [last[group] for (_, last), group in zip(bounds, groups, strict=True)],
-        kept=judge.kept(found.node),
-        levels=found.node,
-    )
+    return judge.classes(found.node)
 
 
 def level_costs(loss: str, domain: Hierarchy, frequency: NDArray[np.int64]) -> list[NDArray[np.float64]]:
@@ -89,6 +91,31 @@ def _base(costs: Sequence[Sequence[NDArray[np.float64]]], cells: Cells, shape: t
         totals = np.array([cost[cells.codes[attribute]] @ cells.size for cost in levels])
         base += totals.reshape([-1 if axis == attribute else 1 for axis in range(len(shape))])
     return base
+
+
+class Watched:
+    """Judges nodes of the lattice of one table that follows earlier releases.
+
+    What breaks a monotone check is given up with all nodes below it; what only another kind of check breaks says
+    nothing about other nodes.
+    """
+
+    def __init__(self, judge: Judge, watch: Watch, floor: Node) -> None:
+        self.judge, self.watch, self.floor = judge, watch, floor
+
+    def __call__(self, node: Node) -> Verdict:
+        from sequester.methods.series.watch import Verdict as Answer
+
+        if any(level < least for level, least in zip(node, self.floor, strict=True)):
+            return Verdict(np.inf, 0.0, np.inf)
+        found = self.judge(node)
+        if found.cost == np.inf:
+            return found
+        classes = self.judge.classes(node)
+        answer = self.watch.judge(classes.member, classes.lo, classes.hi)
+        if answer is Answer.YES:
+            return found
+        return replace(found, cost=np.inf, extra=np.inf if answer is Answer.NO else found.extra)
 
 
 class Judge:
@@ -160,10 +187,16 @@ class Judge:
         )  # fmt: skip
         return forbidden.reshape(shape)
 
-    def kept(self, node: Node) -> NDArray[np.bool_]:
-        """Which cells a node publishes."""
-        kept: NDArray[np.bool_] = self._run(node)[1]
-        return kept
+    def classes(self, node: Node) -> Classes:
+        """What a node publishes."""
+        groups = [domain.groups(level) for domain, level in zip(self.domains, node, strict=True)]
+        bounds = [domain.bounds(level) for domain, level in zip(self.domains, node, strict=True)]
+        return self.cells.classes(
+            [first[group] for (first, _), group in zip(bounds, groups, strict=True)],
+            [last[group] for (_, last), group in zip(bounds, groups, strict=True)],
+            kept=self._run(node)[1],
+            levels=node,
+        )
 
     def _run(self, node: Node) -> tuple[NDArray[np.float64], Any]:
         from sequester.kernels.lattice import judge_node

@@ -1,0 +1,352 @@
+"""The tree of units, what each node may become, and the choice that loses least among those that are safe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import GuaranteeError
+from sequester.history.past import Past
+from sequester.methods.guard import Guard
+from sequester.methods.series.stock import Stock, hulls
+from sequester.methods.series.watch import Verdict, Watch
+
+if TYPE_CHECKING:
+    from sequester.kernels.blocks_node import Crowd
+
+Progress = Callable[[str, int, int], None]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LARGEST_NODE = 120
+"""People of a node up to which it is searched."""
+
+TRIES, KEPT = 8, 4
+"""Cuts tried per class, and results kept per node."""
+
+_STAY, _JOIN, _ONE = 0, KEPT + 1, KEPT + 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    """A tree over the units, its nodes numbered from the root, parents before children.
+
+    record            records in the order of the tree; `begin`, `end` are per node, those of the node
+    unit_of, left, right   per node, its unit if it has only one (else -1), and its children
+    options           (nodes, options) what each costs, infinity where there is none or it failed: to stay as it is
+                      (single units), results of the search, all that cannot stay in one class and the rest as it is,
+                      and everybody in one class
+    proven            (nodes, options) whether it is known to be safe
+    label             (results, slots) classes of search results; `slot` says where a node's begin
+    apart             records outside the tree, which stay as they are
+    """
+
+    stock: Stock
+    guard: Guard
+    record: Longs
+    begin: Longs
+    end: Longs
+    unit_of: Longs
+    left: Longs
+    right: Longs
+    options: Floats
+    proven: Mask
+    label: NDArray[np.int16]
+    slot: Longs
+    apart: Longs
+
+    @classmethod
+    def of(
+        cls,
+        past: Past,
+        watch: Watch,
+        stock: Stock,
+        domains: tuple[Hierarchy, ...],
+        guard: Guard,
+        *,
+        trials: int,
+        seed: int,
+    ) -> Forest:
+        """The tree with all its options; with trials, searched."""
+        from sequester.kernels.blocks import hull_costs, unit_tree
+
+        frozen = np.zeros(stock.units, np.bool_)
+        frozen[stock.unit[past.retained]] = True
+        inside = ~frozen | stock.unsettled
+        position = [domain.position for domain in domains]
+        low = np.column_stack([place[side] for place, side in zip(position, stock.lo.T, strict=True)])
+        high = np.column_stack([place[side] for place, side in zip(position, stock.hi.T, strict=True)])
+        size = np.bincount(stock.unit, minlength=stock.units)
+        center = np.column_stack(
+            [np.bincount(stock.unit, weights=axis, minlength=stock.units) for axis in (low + high).T]
+        )
+        center = center / (2 * np.maximum(size, 1)[:, None])
+        chosen = np.flatnonzero(inside)
+        order, first, last, left, right = unit_tree(center[chosen], size[chosen].astype(np.float64))
+        order = chosen[order]
+        rank = np.full(stock.units, -1, np.int64)
+        rank[order] = np.arange(len(order))
+        record = np.argsort(rank[stock.unit], kind="stable")
+        apart, record = record[: np.count_nonzero(~inside[stock.unit])], record[np.count_nonzero(~inside[stock.unit]) :]
+        ends = np.concatenate([[0], np.cumsum(size[order])])
+        begin, end = ends[first], ends[last]
+        staying, cost = _stay_costs(stock, low, high, size)
+        through = np.concatenate([[0.0], np.cumsum(np.where(stock.unsettled, np.inf, cost)[order])])
+        with np.errstate(invalid="ignore"):
+            known = through[last] - through[first]
+        unsettled = np.concatenate([[0], np.cumsum(stock.unsettled[order])])
+        disturbed = unsettled[last] > unsettled[first]
+        known[disturbed] = np.inf
+        if disturbed.any():
+            settled_cost = np.concatenate([[0.0], np.cumsum(np.where(stock.unsettled, 0.0, cost)[order])])
+            known[~disturbed] = (settled_cost[last] - settled_cost[first])[~disturbed]
+        options = np.full((len(first), KEPT + 3), np.inf)
+        proven = np.zeros(options.shape, np.bool_)
+        single = left < 0
+        options[single, _STAY] = cost[order[first[single]]]
+        proven[single, _STAY] = ~stock.unsettled[order[first[single]]]
+        one_low, one_high = _unit_hulls(stock.unit, low, high, stock.units, np.ones(len(stock.unit), np.bool_))
+        options[disturbed, _ONE] = hull_costs(order, first, left, right, one_low, one_high, size)[disturbed]
+        if disturbed.any():
+            lost = np.bincount(stock.unit[stock.lost], minlength=stock.units)
+            lost_low, lost_high = _unit_hulls(stock.unit, low, high, stock.units, stock.lost)
+            joined = hull_costs(order, first, left, right, lost_low, lost_high, lost)
+            rest = np.concatenate([[0.0], np.cumsum(staying[order])])
+            options[disturbed, _JOIN] = (joined + rest[last] - rest[first])[disturbed]
+        forest = cls(
+            stock,
+            guard,
+            record,
+            begin,
+            end,
+            np.where(single, order[first], -1),
+            left,
+            right,
+            options,
+            proven,
+            np.zeros((KEPT, 0), np.int16),
+            np.full(len(first), -1, np.int64),
+            apart,
+        )
+        if trials and not guard.known:
+            closed = np.concatenate([[0], np.cumsum(frozen[order])])
+            newcomers = np.zeros(stock.units, np.bool_)
+            newcomers[stock.unit[watch.columns.person[past.person] < 0]] = True
+            fresh = np.concatenate([[0], np.cumsum(newcomers[order])])
+            some, all_of = fresh[last] > fresh[first], fresh[last] - fresh[first] == last - first
+            wanted = (
+                (end - begin <= LARGEST_NODE) & (closed[last] == closed[first]) & (end - begin >= 2 * guard.limits.k)
+            )
+            wanted &= disturbed | (some & ~all_of)
+            found = np.flatnonzero(wanted)
+            return forest._searched(
+                past, watch, found, rank, known, domains, trials=trials, seed=seed, spans=(first, last)
+            )
+        return forest
+
+    def _searched(
+        self,
+        past: Past,
+        watch: Watch,
+        found: Longs,
+        rank: Longs,
+        known: Floats,
+        domains: tuple[Hierarchy, ...],
+        *,
+        trials: int,
+        seed: int,
+        spans: tuple[Longs, Longs],
+    ) -> Forest:
+        from sequester.kernels.blocks_search import search_nodes
+
+        crowd, start = _crowd(past, watch, self.stock, self.guard, rank)
+        begin, end = start[spans[0][found]], start[spans[1][found]]
+        lengths = end - begin
+        fits = lengths <= 4 * LARGEST_NODE
+        found, begin, end, lengths = found[fits], begin[fits], end[fits], lengths[fits]
+        slot = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        cost = np.full((len(found), KEPT), np.inf)
+        label = np.full((KEPT, int(slot[-1])), -1, np.int16)
+        first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
+        position = np.concatenate([domain.position for domain in domains])
+        rule = watch.rule
+        threads = min(os.cpu_count() or 1, 8)
+
+        def search(thread: int) -> None:
+            own = slice(thread, None, threads)
+            costs = cost[own].copy()
+            search_nodes(
+                found[own].copy(), begin[own].copy(), end[own].copy(), slot[:-1][own].copy(), known[found[own]], crowd,
+                rule, self.guard.limits, position, first_leaf, trials, TRIES, seed, costs, label,
+            )  # fmt: skip
+            cost[own] = costs
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(search, range(threads)))
+        self.options[found, 1 : KEPT + 1] = cost
+        slots = self.slot.copy()
+        slots[found] = slot[:-1]
+        # Only people in the table have a class: their labels side by side, in the order of the records.
+        here = np.concatenate([np.zeros(0, np.bool_), *(crowd.here[b:e] for b, e in zip(begin, end, strict=True))])
+        shift = np.concatenate([[0], np.cumsum(here)])
+        slots[found] = shift[slot[:-1]]
+        return Forest(
+            self.stock, self.guard, self.record, self.begin, self.end, self.unit_of, self.left, self.right,
+            self.options, self.proven, label[:, here], slots, self.apart,
+        )  # fmt: skip
+
+    def settle(self, watch: Watch, progress: Progress | None = None) -> Longs:
+        """Per record its class: the cheapest choice of which every part is safe."""
+        from sequester.kernels.blocks import choose
+
+        while True:
+            cost, choice = choose(self.left, self.right, self.options)
+            if len(cost) and not np.isfinite(cost[0]):
+                raise GuaranteeError(
+                    "no classes keep the series safe, however coarse: too few people joined, left or came back since "
+                    "an earlier release, or too many of them share a value; hold them back until there are more",
+                    guarantee="series",
+                )
+            chosen = self._top(choice)
+            open_nodes = [node for node in chosen if not self.proven[node, choice[node]]]
+            if progress is not None:
+                progress("judge", len(chosen) - len(open_nodes), len(chosen))
+            if not open_nodes:
+                return self._member(chosen, choice)
+            good = self._judge(watch, open_nodes, choice)
+            for node, fine in zip(open_nodes, good.tolist(), strict=True):
+                self.proven[node, choice[node]] = fine
+                if not fine:
+                    self.options[node, choice[node]] = np.inf
+
+    def _top(self, choice: Longs) -> list[int]:
+        """Nodes whose own option is taken, none of them below another."""
+        found, stack = [], [0] if len(choice) else []
+        left, right, taken = self.left.tolist(), self.right.tolist(), choice.tolist()
+        while stack:
+            node = stack.pop()
+            if taken[node] >= 0:
+                found.append(node)
+            else:
+                stack += [right[node], left[node]]
+        return found
+
+    def _place(self, node: int, option: int, member: Longs, following: int) -> int:
+        """Write the classes of one node; new ones are numbered from `following`."""
+        records = self.record[self.begin[node] : self.end[node]]
+        if option == _ONE:
+            member[records] = following
+            return following + 1
+        if option in (_STAY, _JOIN):
+            member[records] = self.stock.kept[records]
+            if option == _JOIN:
+                lost = records[self.stock.lost[records]]
+                member[lost] = following
+                return following + 1
+            return following
+        labels = self.label[option - 1, self.slot[node] : self.slot[node] + len(records)]
+        member[records] = following + labels
+        return following + int(labels.max()) + 1
+
+    def _member(self, nodes: list[int], choice: Longs) -> Longs:
+        member = self.stock.kept.copy()
+        following = int(member.max(initial=-1)) + 1
+        for node in nodes:
+            if choice[node] != _STAY:
+                following = self._place(node, int(choice[node]), member, following)
+        return member
+
+    def _judge(self, watch: Watch, nodes: list[int], choice: Longs) -> Mask:
+        """Whether what these nodes chose is safe, all at once."""
+        from sequester.kernels.blocks import safe_classes
+
+        member = np.full(len(self.stock.unit), -1, np.int64)
+        block = np.full(len(member), -1, np.int32)
+        following = int(self.stock.kept.max(initial=-1)) + 1
+        for number, node in enumerate(nodes):
+            following = self._place(node, int(choice[node]), member, following)
+            block[self.record[self.begin[node] : self.end[node]]] = number
+        judged = np.flatnonzero(block >= 0)
+        good = np.ones(len(nodes), np.bool_)
+        good[block[judged[member[judged] < 0]]] = False
+        compact = np.unique(member[judged], return_inverse=True)[1].ravel()
+        lo, hi = hulls(compact, self.stock.lo[judged], self.stock.hi[judged])
+        sound = safe_classes(compact, self.guard.values[judged], lo.shape[1], self.guard.limits)
+        good[block[judged[~sound[compact]]]] = False
+        placed = np.zeros(len(member), np.int32)
+        placed[judged] = compact
+        block[judged[~good[block[judged]]]] = -1
+        verdict = watch.judge_blocks(placed, lo, hi, block)
+        good[: len(verdict)] &= verdict[: len(nodes)] == Verdict.YES.value
+        return good
+
+
+def _stay_costs(stock: Stock, low: Floats, high: Floats, size: Longs) -> tuple[Floats, Floats]:
+    """Per unit, what its classes that can stay cost, and what all of them do (infinite where some have none)."""
+    classes = int(stock.kept.max(initial=-1)) + 1
+    has = stock.kept >= 0
+    found, inverse = np.unique(stock.kept[has], return_inverse=True)
+    start = np.argsort(inverse, kind="stable")
+    wide = np.zeros(classes)
+    if len(found):
+        edges = np.flatnonzero(np.diff(inverse[start], prepend=-1))
+        span = np.maximum.reduceat(high[has][start], edges) - np.minimum.reduceat(low[has][start], edges)
+        wide[found] = np.minimum(span, 1.0).sum(axis=1)
+    own = np.where(has, wide[stock.kept], np.inf)
+    everything = np.bincount(stock.unit, weights=own, minlength=stock.units)
+    staying = np.bincount(stock.unit, weights=np.where(stock.lost, 0.0, np.where(has, own, 0.0)), minlength=stock.units)
+    return np.asarray(staying, np.float64), np.asarray(everything, np.float64)
+
+
+def _unit_hulls(unit: Longs, low: Floats, high: Floats, units: int, which: Mask) -> tuple[Floats, Floats]:
+    lo, hi = np.full((units, low.shape[1]), np.inf), np.full((units, low.shape[1]), -np.inf)
+    rows = np.flatnonzero(which)
+    rows = rows[np.argsort(unit[rows], kind="stable")]
+    if len(rows):
+        start = np.flatnonzero(np.diff(unit[rows], prepend=-1))
+        lo[unit[rows[start]]] = np.minimum.reduceat(low[rows], start)
+        hi[unit[rows[start]]] = np.maximum.reduceat(high[rows], start)
+    return lo, hi
+
+
+def _crowd(past: Past, watch: Watch, stock: Stock, guard: Guard, rank: Longs) -> tuple[Crowd, Longs]:
+    """Everybody in units, in the order of the tree, and where each place of the order begins."""
+    from sequester.kernels.blocks_node import Crowd
+
+    columns = watch.columns
+    placed = np.flatnonzero(rank[stock.unit] >= 0)
+    gone = np.flatnonzero(rank[stock.absent_unit] >= 0)
+    person = np.concatenate([past.person[placed], stock.absent[gone]])
+    place = np.concatenate([rank[stock.unit[placed]], rank[stock.absent_unit[gone]]])
+    # Those who left come after the records of their unit, which keep their order.
+    order = np.argsort(place, kind="stable")
+    here = np.concatenate([np.ones(len(placed), np.bool_), np.zeros(len(gone), np.bool_)])[order]
+    record = np.concatenate([placed, np.full(len(gone), -1)])[order]
+    person = person[order]
+    history = columns.person[person].astype(np.int64)
+    column = np.full((len(person), columns.path.shape[1]), -1, np.int64)
+    known = history >= 0
+    path = columns.path[history[known]]
+    column[known] = np.where(path >= 0, columns.same[path], -1)
+    value = np.column_stack(
+        [terms.value[person] + offset for terms, offset in zip(watch.terms, watch.offsets, strict=True)]
+    )
+    crowd = Crowd(
+        rows=np.ascontiguousarray(np.where(here[:, None], stock.lo[record], 0), np.int32),
+        static=np.ascontiguousarray(np.where(here[:, None], guard.values[record], 0), np.int32),
+        value=np.ascontiguousarray(value, np.int32),
+        column=column,
+        history=history,
+        unit=np.where(here, stock.kept[record], -1).astype(np.int32),
+        here=here,
+    )
+    start = np.searchsorted(place[order], np.arange(int(rank.max(initial=-1)) + 2))
+    return crowd, start.astype(np.int64)

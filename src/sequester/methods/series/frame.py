@@ -1,0 +1,326 @@
+"""The history after a proposed release, by trajectories: only what is needed to judge some blocks of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from sequester.history.history import History
+from sequester.history.past import Past
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_LARGEST = 400
+"""Trajectories of a component up to which single ones are sought that several releases determine together."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Terms:
+    """What is required for one sensitive view whose values are permanent.
+
+    table  (classes of all releases, values) published counts; `value` is per person of the history
+    numerator / denominator is the bound of each value; not bounded where they are equal
+    """
+
+    index: int
+    k: int
+    numerator: Longs
+    denominator: int
+    table: Longs
+    value: Ints
+
+    @property
+    def values(self) -> int:
+        return len(self.numerator)
+
+    def excess(self, counts: Longs, size: Longs) -> Mask:
+        """(sets of people, values) whether a value is more frequent than its bound."""
+        over: Mask = counts * self.denominator > size[:, None] * self.numerator
+        return over
+
+
+def terms_of(past: Past) -> tuple[Terms, ...]:
+    """One for every history of permanent values."""
+    found = []
+    for index, (history, value) in enumerate(zip(past.histories, past.value, strict=True)):
+        if not history.permanent:
+            continue
+        denominator = lcm(*(bound.denominator for bound in history.bounds))
+        numerator = np.array([int(bound * denominator) for bound in history.bounds], np.int64)
+        known = np.zeros(len(history.people), np.int32) if history.value is None else history.value.copy()
+        known[past.person] = value
+        tables = [release.counts for release in history.releases]
+        table = np.concatenate(tables) if tables else np.zeros((0, len(numerator)), np.int64)
+        found.append(Terms(index, history.k, numerator, denominator, table, known))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns:
+    """The releases before, as columns of classes over the trajectories.
+
+    path       (trajectories, releases) classes of all releases numbered through, -1 for absence
+    same       per class, the first class with the same people and the same box; repeating it tells nothing new
+    component  per trajectory, those it is linked to by any class
+    person     per person, her trajectory, -1 for newcomers
+    lo, hi     (classes, attributes that link) boxes
+    """
+
+    path: Longs
+    same: Longs
+    component: Ints
+    components: int
+    person: Ints
+    lo: Ints
+    hi: Ints
+
+    @classmethod
+    def of(cls, history: History) -> Columns:
+        """The columns of a history that knows its people."""
+        trajectories = history.trajectories
+        if trajectories is None or len(history) == 0:
+            none, sides = np.zeros(0, np.int64), np.zeros((0, int(history.links.sum())), np.int32)
+            nobody = np.full(len(history.people), -1, np.int32)
+            return cls(np.zeros((0, 0), np.int64), none, none.astype(np.int32), 0, nobody, sides, sides)
+        start = np.cumsum([0, *(len(release) for release in history.releases)])
+        path = np.where(trajectories.path >= 0, trajectories.path.astype(np.int64) + start[:-1], -1)
+        lo = np.concatenate([one.lo[history.links].T for one in history.releases]).astype(np.int32)
+        hi = np.concatenate([one.hi[history.links].T for one in history.releases]).astype(np.int32)
+        component = linked(path, int(start[-1]))
+        count = int(component.max(initial=-1)) + 1
+        return cls(path, _same(path, int(start[-1]), lo, hi), component, count, trajectories.of, lo, hi)
+
+
+def linked(path: Longs, classes: int) -> Ints:
+    """Per trajectory, the number of its component: those linked by a class of any column; absence links nobody."""
+    row, column = np.nonzero(path >= 0)
+    nodes = len(path) + classes
+    graph = coo_array((np.ones(len(row), np.int8), (row, len(path) + path[row, column])), shape=(nodes, nodes))
+    label = connected_components(graph, directed=False)[1][: len(path)]
+    return np.unique(label, return_inverse=True)[1].astype(np.int32)
+
+
+def _same(path: Longs, classes: int, lo: Ints, hi: Ints) -> Longs:
+    """Per class, the first one with the same trajectories and the same box, found by sums of random numbers."""
+    random = np.random.default_rng(1)
+    part = random.integers(1, 1 << 62, len(path), dtype=np.int64)
+    mark = np.zeros(classes, np.int64)
+    for column in path.T:
+        inside = column >= 0
+        np.add.at(mark, column[inside], part[inside])
+    for side in (lo, hi):
+        mark += side @ random.integers(1, 1 << 62, side.shape[1], dtype=np.int64)
+    first, inverse = np.unique(mark, return_index=True, return_inverse=True)[1:]
+    return np.asarray(first[inverse])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frame:
+    """The trajectories of some blocks after a proposed release.
+
+    person, row    the people of these blocks, and the trajectory of each
+    before, after  per trajectory, the one of the history it is part of, and the proposed class; -1 for none
+    block          per trajectory; `blocks` is how many there are
+    releases       how many of the earlier releases count; `gone` says for each whether anybody in it is not here
+    lo, hi         (proposed classes, attributes that link) boxes
+    """
+
+    columns: Columns
+    person: Longs
+    row: Longs
+    before: Longs
+    after: Longs
+    size: Longs
+    block: Longs
+    blocks: int
+    releases: int
+    gone: Mask
+    lo: Ints
+    hi: Ints
+
+    @classmethod
+    def of(cls, past: Past, columns: Columns, member: Ints, block: Ints, *, lo: Ints, hi: Ints) -> Frame:
+        """The frame of the next table in these classes."""
+        people = len(past.first.people)
+        placed = np.full(people, -1, np.int64)
+        placed[past.person] = member
+        of_person = np.full(people, -1, np.int64)
+        of_person[past.person] = block
+        # Whoever is not in the table belongs to the block of her component.
+        known = columns.person >= 0
+        of_component = np.full(columns.components, -1, np.int64)
+        component = np.full(people, -1, np.int64)
+        component[known] = columns.component[columns.person[known]]
+        here = known & (of_person >= 0)
+        of_component[component[here]] = of_person[here]
+        missing = np.ones(people, np.bool_)
+        missing[past.person] = False
+        absent = known & missing
+        of_person[absent] = of_component[component[absent]]
+        person = np.flatnonzero((of_person >= 0) & (known | (placed >= 0)))
+        width = lo.shape[1] + 1
+        key = (columns.person[person].astype(np.int64) + 1) * width + placed[person] + 1
+        found, first, row, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        links = past.first.links
+        absent = known & (placed < 0)
+        gone: Mask = np.zeros(columns.path.shape[1], np.bool_)
+        if absent.any():
+            gone = np.asarray((columns.path[np.unique(columns.person[absent])] >= 0).any(axis=0))
+        return cls(
+            columns,
+            person,
+            row.ravel(),
+            found // width - 1,
+            found % width - 1,
+            size.astype(np.int64),
+            of_person[person[first]],
+            int(block.max(initial=-1)) + 1,
+            columns.path.shape[1],
+            gone,
+            np.ascontiguousarray(lo[links].T, np.int32),
+            np.ascontiguousarray(hi[links].T, np.int32),
+        )
+
+    @classmethod
+    def past_release(cls, columns: Columns, release: int, block: Ints) -> Frame:
+        """An earlier release in the place of the proposed one; its trajectories are all of the history."""
+        person = np.flatnonzero(columns.person >= 0)
+        row = columns.person[person].astype(np.int64)
+        count = len(columns.path)
+        column = columns.path[:, release]
+        classes = np.unique(column[column >= 0])
+        after = np.where(column >= 0, np.searchsorted(classes, column), -1)
+        gone = np.asarray(((columns.path[:, :release] >= 0) & (after < 0)[:, None]).any(axis=0))
+        return cls(
+            columns,
+            person,
+            row,
+            np.arange(count),
+            after,
+            np.bincount(row, minlength=count).astype(np.int64),
+            block.astype(np.int64),
+            int(block.max(initial=-1)) + 1,
+            release,
+            gone,
+            columns.lo[classes],
+            columns.hi[classes],
+        )
+
+    def open(self, terms: Terms) -> Mask:
+        """Trajectories that are too small, or hold too much of a value, to vouch for themselves."""
+        found: Mask = (self.size < terms.k) | terms.excess(self.counts(terms), self.size).any(axis=1)
+        return found
+
+    @cached_property
+    def _counts(self) -> dict[int, Longs]:
+        return {}
+
+    def counts(self, terms: Terms) -> Longs:
+        """(trajectories, values)."""
+        if terms.index not in self._counts:
+            flat = self.row * terms.values + terms.value[self.person]
+            counted = np.bincount(flat, minlength=len(self.size) * terms.values)
+            self._counts[terms.index] = counted.reshape(-1, terms.values).astype(np.int64)
+        return self._counts[terms.index]
+
+    def after_counts(self, terms: Terms) -> Longs:
+        """(proposed classes, values)."""
+        found = np.zeros((len(self.lo), terms.values), np.int64)
+        inside = self.after >= 0
+        np.add.at(found, self.after[inside], self.counts(terms)[inside])
+        return found
+
+    @cached_property
+    def path(self) -> Longs:
+        """(trajectories, releases) classes before, -1 for absence."""
+        found = np.full((len(self.before), self.releases), -1, np.int64)
+        known = self.before >= 0
+        found[known] = self.columns.path[self.before[known], : self.releases]
+        return found
+
+    @cached_property
+    def same(self) -> Longs:
+        """The path with equal classes of different releases as one."""
+        if not len(self.columns.same):
+            return self.path
+        return np.where(self.path >= 0, self.columns.same[self.path], -1)
+
+    @cached_property
+    def new(self) -> Mask:
+        """(releases, blocks) whether a release tells something that the following one does not.
+
+        It tells nothing where the following one repeats its classes: that has more classes to subtract, and fewer rows
+        of newcomers that somebody's could be taken for, so whatever can be learned from the earlier one can from it.
+        """
+        found = np.ones((self.releases, self.blocks), np.bool_)
+        for release in range(self.releases - 1):
+            if self.gone[release] == self.gone[release + 1]:
+                here = self.same[:, release]
+                differs = (here >= 0) & (here != self.same[:, release + 1])
+                found[release] = np.bincount(self.block, weights=differs, minlength=self.blocks) > 0
+        return found
+
+    @cached_property
+    def component(self) -> Ints:
+        """Per trajectory, those it is linked to by any class, the proposed ones among them."""
+        classes = len(self.columns.lo)
+        after = np.where(self.after >= 0, self.after + classes, -1)
+        return linked(np.column_stack([self.same, after]), classes + len(self.lo))
+
+    def determined(self, k: int, live: Mask) -> Mask:
+        """Per block, whether several releases together determine a trajectory of fewer than k people."""
+        from sequester.kernels.blocks_paths import determined_people
+
+        bad = np.zeros(self.blocks, np.bool_)
+        small = (self.size < k) & live[self.block]
+        if self.releases < 2 or not small.any():
+            return bad
+        count = int(self.component.max()) + 1
+        members = np.bincount(self.component, minlength=count)
+        wanted = (np.bincount(self.component, weights=small, minlength=count) > 0) & (members > 1)
+        wanted &= members <= _LARGEST
+        chosen = np.flatnonzero(wanted[self.component])
+        chosen = chosen[np.argsort(self.component[chosen], kind="stable")]
+        if len(chosen) == 0:
+            return bad
+        classes = len(self.columns.lo)
+        after = np.where(self.after[chosen] >= 0, self.after[chosen] + classes, -1)
+        columns = np.column_stack([self.same[chosen], after])
+        part = self.component[chosen]
+        # Classes are numbered within their component: equal ones are one row.
+        key = np.where(columns >= 0, part[:, None].astype(np.int64) * (classes + len(self.lo)) + columns, -1)
+        used = np.unique(key[key >= 0])
+        of_used = used // (classes + len(self.lo))
+        parts, start = np.unique(part, return_index=True)
+        first = np.searchsorted(of_used, parts)
+        heights = np.searchsorted(of_used, parts, side="right") - first
+        number = np.searchsorted(used, key) - first[np.searchsorted(parts, part)][:, None]
+        found = determined_people(
+            np.append(start, len(chosen)).astype(np.int64),
+            np.arange(len(chosen)),
+            np.where(columns >= 0, number, -1),
+            small[chosen],
+            heights.astype(np.int64),
+        )
+        bad[self.block[chosen[found]]] = True
+        return bad
+
+    def shared(self, terms: Terms) -> Mask:
+        """Per block, whether what somebody's classes have in common holds too much of a value."""
+        from sequester.kernels.blocks_paths import shared_values
+
+        bad = np.zeros(self.blocks, np.bool_)
+        both = np.flatnonzero((self.before >= 0) & (self.after >= 0))
+        found = shared_values(
+            self.path[both], terms.table, self.after[both], self.after_counts(terms), terms.numerator, terms.denominator
+        )
+        bad[self.block[both[found]]] = True
+        return bad

@@ -1,0 +1,70 @@
+"""Mondrian for a series: people are cut anew only where no adversary learns from it, in blocks that are closed.
+
+The people of the history fall into components, linked by any class of any release; nothing published about one says
+anything about another. Components and classes of newcomers are the units of a tree of neighbours. In every node of few
+people a compiled search looks for classes with less loss than the units have as they are; from all nodes those are
+chosen that lose least together, judged exactly (`Watch`), and what fails is struck out until everything chosen is safe.
+While nobody leaves, units as they are (the merge approach) are always a safe choice, so the result loses no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.history.past import Past
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
+from sequester.methods.mondrian import mondrian
+from sequester.methods.series.forest import Forest, Progress
+from sequester.methods.series.stock import Cuts, Stock
+from sequester.methods.series.watch import Watch
+
+TRIALS = 8
+"""How often the people of a node are cut, each time in another way."""
+
+
+def republish(
+    past: Past,
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    against: Collection[str],
+    cuts: Cuts = "gain",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Classes:
+    """Classes of the next table, given as codes (attributes, records), that are safe together with all before.
+
+    Raises GuaranteeError when even the coarsest classes are not: then too few people joined, left or came back, and
+    some of them must be held back. The same seed gives the same classes, whatever the number of threads.
+    """
+    return publish_blocks(
+        past, codes, domains, guard, against=against, cuts=cuts, seed=seed, trials=TRIALS, progress=progress
+    )
+
+
+def publish_blocks(
+    past: Past,
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    against: Collection[str],
+    cuts: Cuts,
+    seed: int = 0,
+    trials: int = 0,
+    progress: Progress | None = None,
+) -> Classes:
+    """As `republish`; without trials units stay as they are where that is safe."""
+    watch = Watch.of(past, codes, against=against)
+    if watch.idle:
+        return mondrian(codes, domains, guard, cuts=cuts)
+    regroup = trials > 0 and cuts == "gain" and not guard.known
+    stock = Stock.of(past, watch.columns, codes, domains, guard, cuts=cuts, regroup=regroup)
+    forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
+    return stock.classes(forest.settle(watch, progress))

@@ -1,0 +1,65 @@
+"""Newcomers' classes, regrouped: their people have no history yet, so any safe classes of them alone will do.
+
+Cuts leave classes with up to twice the people they need, and nothing ever tears them apart again in a series, so what
+they lose here they lose for ever. Windows of neighbouring classes are regrouped at once, twice, the second time with
+windows that begin in the middle of the first ones.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.methods.guard import Guard
+
+WINDOW = 600
+"""People per window."""
+
+LARGEST_K = 25
+"""Beyond this, cuts leave few people too many, and sharing out takes long."""
+
+NEAR, STARTS, PASSES = 8, 2, 3
+"""Neighbours looked at together, first persons tried, and times every class is looked at."""
+
+
+def regrouped(
+    member: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+) -> NDArray[np.int64]:
+    """Per record a class, from the classes they are in; `codes` are (attributes, records), `guard` is over them."""
+    from sequester.kernels.blocks import unit_tree
+    from sequester.kernels.blocks_regroup import regroup
+
+    if guard.limits.k > LARGEST_K:
+        return member
+    place = np.column_stack([domain.position[row] for domain, row in zip(domains, codes, strict=True)])
+    threads = min(os.cpu_count() or 1, 8)
+    for turn in range(2):
+        member = np.unique(member, return_inverse=True)[1].ravel()
+        size = np.bincount(member)
+        center = np.column_stack([np.bincount(member, weights=axis) for axis in place.T]) / size[:, None]
+        order = unit_tree(center, size.astype(np.float64))[0]
+        window = np.empty(len(size), np.int64)
+        window[order] = (np.cumsum(size[order]) - 1 + turn * WINDOW // 2) // WINDOW
+        of = np.unique(window[member], return_inverse=True)[1].ravel()
+        people = np.argsort(of, kind="stable")
+        ends = np.concatenate([[0], np.cumsum(np.bincount(of))]).astype(np.int64)
+        # No window can have more classes than people.
+        fresh = len(size) + ends[:-1] + np.arange(len(ends) - 1)
+
+        def work(thread: int) -> None:
+            own = slice(thread, None, threads)
+            regroup(
+                place, guard.values, member, people, ends[:-1][own].copy(), ends[1:][own].copy(),  # noqa: B023
+                fresh[own].copy(), guard.limits, NEAR, STARTS, PASSES,  # noqa: B023
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
+    return np.asarray(np.unique(member, return_inverse=True)[1].ravel())
