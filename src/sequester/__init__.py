@@ -9,28 +9,45 @@ if TYPE_CHECKING:
     from sequester.attacks.adversary import Knowledge
     from sequester.attacks.audit import Audit, audit
     from sequester.attacks.finding import Finding
-    from sequester.errors import DataError, GuaranteeError, MissingLibrary, PolicyError, Problem, SequesterError
+    from sequester.errors import (
+        Busy,
+        DataError,
+        GuaranteeError,
+        LedgerError,
+        MissingLibrary,
+        PolicyError,
+        Problem,
+        SequesterError,
+        StalePlan,
+    )
     from sequester.metrics.measure import Measurement, measure
     from sequester.policy import Policy
     from sequester.publish.anonymize import anonymize
+    from sequester.publish.plan import Plan
     from sequester.publish.release import Release
+    from sequester.publish.series import Series
 
     __version__: str
 
 # Names are loaded when they are first used, so that `import sequester` stays cheap.
 _HOMES = {
     "Audit": "sequester.attacks.audit",
+    "Busy": "sequester.errors",
     "DataError": "sequester.errors",
     "Finding": "sequester.attacks.finding",
     "GuaranteeError": "sequester.errors",
     "Knowledge": "sequester.attacks.adversary",
+    "LedgerError": "sequester.errors",
     "Measurement": "sequester.metrics.measure",
     "MissingLibrary": "sequester.errors",
+    "Plan": "sequester.publish.plan",
     "Policy": "sequester.policy",
     "PolicyError": "sequester.errors",
     "Problem": "sequester.errors",
     "Release": "sequester.publish.release",
     "SequesterError": "sequester.errors",
+    "Series": "sequester.publish.series",
+    "StalePlan": "sequester.errors",
     "anonymize": "sequester.publish.anonymize",
     "audit": "sequester.attacks.audit",
     "measure": "sequester.metrics.measure",
@@ -38,17 +55,22 @@ _HOMES = {
 
 __all__ = [
     "Audit",
+    "Busy",
     "DataError",
     "Finding",
     "GuaranteeError",
     "Knowledge",
+    "LedgerError",
     "Measurement",
     "MissingLibrary",
+    "Plan",
     "Policy",
     "PolicyError",
     "Problem",
     "Release",
     "SequesterError",
+    "Series",
+    "StalePlan",
     "__version__",
     "anonymize",
     "audit",

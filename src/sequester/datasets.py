@@ -125,6 +125,12 @@ def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
     )
 
 
+def hospital_series(n: int = 3000, *, releases: int = 6, seed: int = 0) -> list[pa.Table]:
+    """The same hospital's table at several times, while it grows in equal steps to `n` people."""
+    table = hospital(n, seed=seed)
+    return [table.slice(0, n * step // releases) for step in range(1, releases + 1)]
+
+
 def hospital_policy() -> str:
     """A policy for `hospital`, as the text of a policy file."""
     return _HOSPITAL_POLICY

@@ -15,14 +15,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.build import declared
+from sequester.domain.extend import extend, same
 from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import DataError, Problem
+from sequester.errors import DataError, PolicyError, Problem
 from sequester.ingest.snapshot import Snapshot
 from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_table
 from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
 
 _CORRECT = "add them to the hierarchy, or correct the cells"
 _FROZEN = "the hierarchies of a series are frozen: correct the cells, or begin a new series"
+_CHANGED = (
+    "is not what it was when the series began, so boxes published before would mean something else; "
+    "put it back, or begin a new series"
+)
 _UNION = "encode both tables with `encode_with_population`, whose domains hold the values of both"
 
 
@@ -43,6 +48,34 @@ def encode(
     table = read_table(source, _plan(policy, hierarchies, show_values=show_values), progress=progress)
     _refuse(table.all_problems())
     return _snapshot(table, policy, observe_domains(table))
+
+
+def encode_next(
+    source: Any,
+    policy: Policy,
+    before: Mapping[str, Hierarchy],
+    *,
+    show_values: bool = False,
+    progress: Progress | None = None,
+) -> Snapshot:
+    """Like `encode`, for the next snapshot of a series whose attributes have had these domains so far.
+
+    Domains that the policy declares must be what they were; those that come from the data get the new values.
+    """
+    plan = _plan(policy, None, show_values=show_values)
+    changed = [name for name, domain in plan.known.items() if not same(domain, before[name])]
+    if changed:
+        raise PolicyError(
+            Problem(_CHANGED, key=f"attributes.{name}.{'bands' if _is_banded(policy, name) else 'hierarchy'}")
+            for name in changed
+        )
+    table = read_table(source, plan, progress=progress)
+    _refuse(table.all_problems())
+    domains = {
+        name: plan.known[name] if name in plan.known else extend(attribute, before[name], _listed(table.values(name)))
+        for name, attribute in plan.attributes.items()
+    }
+    return _snapshot(table, policy, domains)
 
 
 def encode_with_population(
@@ -119,6 +152,15 @@ def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) ->
         insensitive=plain if mask is None or not table.plain else plain.filter(mask),
         left_out=table.rows - records,
     )
+
+
+def _is_banded(policy: Policy, name: str) -> bool:
+    attribute = policy.attributes[name]
+    return isinstance(attribute, Sensitive) and attribute.bands is not None
+
+
+def _listed(values: pa.Array | NDArray[Any]) -> list[str] | NDArray[Any]:
+    return values.to_pylist() if isinstance(values, pa.Array) else values
 
 
 def _of_population(people: Table) -> list[Problem]:

@@ -142,7 +142,7 @@ def _level_notes(policy: Policy) -> Iterator[str]:
         flat = attribute.kind == "category" and attribute.hierarchy is None
         flat |= attribute.kind == "number" and attribute.levels is None and attribute.bands is None
         wanted = "a hierarchy" if attribute.kind == "category" else "levels"
-        if flat and policy.method.name != "mondrian":
+        if flat and policy.method.name in ("full-domain", "specialize"):
             yield f"{policy.method.name} can only keep or suppress {name}: give it {wanted}."
         elif flat and attribute.kind == "category":
             yield f"{name} has no hierarchy: values next to each other in the alphabet are grouped."

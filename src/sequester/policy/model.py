@@ -149,15 +149,14 @@ class Protect(Strict):
 
 
 Loss = Literal["ncp", "ail", "dm", "class-size", "precision", "entropy"]
+Cuts = Literal["gain", "median", "relaxed"]
 
 
 class Mondrian(Strict):
     """Multidimensional recoding (LeFevre et al.)."""
 
     name: Literal["mondrian"] = Field("mondrian", description="Cut the table into boxes, again and again.")
-    cuts: Literal["gain", "median", "relaxed"] = Field(
-        "gain", description="gain: the cut that shortens ranges most; median, relaxed: as published."
-    )
+    cuts: Cuts = Field("gain", description="gain: the cut that shortens ranges most; median, relaxed: as published.")
 
 
 class FullDomain(Strict):
@@ -175,7 +174,30 @@ class Specialize(Strict):
     loss: Literal["ncp", "precision", "entropy"] = Field("ncp", description="The measure that scores a refinement.")
 
 
-Method = Annotated[Mondrian | FullDomain | Specialize, Field(discriminator="name")]
+class Merge(Strict):
+    """Byun et al.'s merge: the classes of the last release as they are, and the newcomers among themselves."""
+
+    name: Literal["merge"] = Field(description="Keep the last release's classes; newcomers get classes of their own.")
+    cuts: Cuts = Field("gain", description="How the newcomers are cut, as in mondrian.")
+
+
+class Grow(Strict):
+    """Sweeney's advice to base a release on the last one: published rows stay, newcomers join them in groups."""
+
+    name: Literal["grow"] = Field(
+        description="Keep the last release's rows; newcomers join a class as a group, or get classes of their own."
+    )
+    cuts: Cuts = Field("gain", description="How the other newcomers are cut, as in mondrian.")
+
+
+class Static(Strict):
+    """Every release on its own, as tools without a memory make it. For comparison: the series leaks."""
+
+    name: Literal["static"] = Field(description="Ignore what was published before; for comparison only.")
+    cuts: Cuts = Field("gain", description="How the table is cut, as in mondrian.")
+
+
+Method = Annotated[Mondrian | FullDomain | Specialize | Merge | Grow | Static, Field(discriminator="name")]
 
 
 class Output(Strict):
@@ -209,6 +231,10 @@ class Policy(Strict):
     method: Method = Field(Mondrian(), description="How a release is made.")
     infeasible: Literal["hold-back", "suppress", "refuse"] = Field(
         "hold-back", description="Series: what happens to newcomers or leavers that cannot be hidden."
+    )
+    released: Literal["as-declared", "quasi-identifier"] = Field(
+        "as-declared",
+        description="quasi-identifier: what was released may be known later, so insensitive columns are generalized.",
     )
     output: Output = Field(Output(), description="How a release is written.")
     input: Input = Field(Input(), description="How delimited files are read.")
@@ -245,7 +271,13 @@ class Policy(Strict):
     @property
     def quasi_identifiers(self) -> dict[str, QuasiIdentifier]:
         """Name to attribute, in the order of the policy."""
-        return {name: a for name, a in self.attributes.items() if isinstance(a, QuasiIdentifier)}
+        found: dict[str, QuasiIdentifier] = {}
+        for name, attribute in self.attributes.items():
+            if isinstance(attribute, QuasiIdentifier):
+                found[name] = attribute
+            elif isinstance(attribute, Insensitive) and self.released == "quasi-identifier":
+                found[name] = QuasiIdentifier(role="quasi-identifier", missing="category")
+        return found
 
     @property
     def sensitive(self) -> dict[str, Sensitive]:
@@ -255,6 +287,8 @@ class Policy(Strict):
     @property
     def insensitive(self) -> tuple[str, ...]:
         """Columns published as they are."""
+        if self.released == "quasi-identifier":
+            return ()
         return tuple(name for name, a in self.attributes.items() if isinstance(a, Insensitive))
 
     def path(self, name: str) -> Path:

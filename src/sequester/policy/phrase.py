@@ -23,6 +23,9 @@ METHODS: dict[str, type[BaseModel]] = {
     "mondrian": model.Mondrian,
     "full-domain": model.FullDomain,
     "specialize": model.Specialize,
+    "merge": model.Merge,
+    "grow": model.Grow,
+    "static": model.Static,
 }
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): model.Policy,

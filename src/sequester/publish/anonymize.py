@@ -14,9 +14,10 @@ from sequester.guarantees.requirement import Requirement
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
-from sequester.policy.model import FullDomain, Mondrian, Policy, Specialize
+from sequester.policy.model import FullDomain, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.emit import shuffle_rows, write_table
 from sequester.publish.release import Release
 
@@ -52,7 +53,7 @@ def anonymize(
         _refuse_hopeless(snapshot, requirement, population)
     tell(1)
     try:
-        classes = _make(snapshot, policy, requirement, population)
+        classes = static_classes(snapshot, policy, Guard.of(requirement, snapshot.sensitive, population=population))
     except GuaranteeError:
         # Which promise the table as a whole breaks says more than that no levels will do.
         _refuse_hopeless(snapshot, requirement, population)
@@ -133,18 +134,15 @@ def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
             )
 
 
-def _make(
-    snapshot: Snapshot, policy: Policy, requirement: Requirement, population: NDArray[np.int32] | None
-) -> Classes:
+def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard) -> Classes:
+    """Classes of one table by the policy's method, whatever was published before."""
     from sequester.methods.full_domain import full_domain
-    from sequester.methods.guard import Guard
     from sequester.methods.mondrian import mondrian
     from sequester.methods.specialize import specialize
 
-    guard = Guard.of(requirement, snapshot.sensitive, population=population)
     codes, domains = snapshot.quasi, snapshot.quasi_domains
     match policy.method:
-        case Mondrian(cuts=cuts):
+        case Mondrian(cuts=cuts) | Merge(cuts=cuts) | Grow(cuts=cuts) | Static(cuts=cuts):
             return mondrian(codes, domains, guard, cuts=cuts)
         case FullDomain(loss=loss, suppression=suppression):
             return full_domain(codes, domains, guard, loss=loss, suppression=suppression)

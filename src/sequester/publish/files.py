@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,65 @@ def write_folder(
             draft.rename(place)
     _flush_names(place.parent)
     return [path / name for name in (data, *texts)]
+
+
+def write_text(path: Path, text: str, *, force: bool = True) -> Path:
+    """Write one text file."""
+    _refuse_existing(path, force=force)
+    with _staged(path) as folder:
+        draft = folder / path.name
+        draft.write_text(text, encoding="utf-8")
+        _flush(draft)
+        draft.replace(path)
+    _flush_names(path.parent)
+    return path
+
+
+def draft_of(path: Path) -> Path:
+    """Where a folder is drafted before it is shown: beside its place, under a hidden name that recovery knows."""
+    return path.with_name(f".{path.name}.draft")
+
+
+def draft_folder(path: Path, table: pa.Table, data: str, texts: Callable[[str], Mapping[str, str]]) -> Path:
+    """Write a folder, whole and flushed, under the name of its draft; `show_folder` makes it visible.
+
+    `texts` is called with the digest of the data file, and returns the text files that go with it.
+    """
+    draft = draft_of(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        _write(table, draft / data)
+        for name, text in texts(digest_of(draft / data)).items():
+            (draft / name).write_text(text, encoding="utf-8")
+            _flush(draft / name)
+        _flush(draft)
+        return draft
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        message = f"could not be written, nothing was published: {error.strerror or 'disk error'}"
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    raise DataError(Problem(message, file=str(path)))
+
+
+def show_folder(path: Path) -> Path:
+    """Give a drafted folder its name, at once and durably."""
+    try:
+        draft_of(path).rename(path)
+    except OSError as error:
+        message = f"could not be put in its place: {error.strerror}; the next command finishes it"
+        raise DataError(Problem(message, file=str(path))) from None
+    _flush_names(path.parent)
+    return path
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,16 @@ class Release:
         policy: Policy,
         person: pa.Array | None,
         classes: Classes,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.table = table
         self.measurement = measurement
         self.policy = policy
         self._person = person
         self._classes = classes
+        # Of a release in a series: its number and name, who waits, what the audit found; nothing private.
+        self.facts: Mapping[str, Any] = facts or {}
+        self.folder: Path | None = None
 
     @property
     def loss(self) -> dict[str, float]:
@@ -74,6 +79,7 @@ class Release:
         roles = {name: attribute.role for name, attribute in self.policy.attributes.items()}
         return {
             "series": self.policy.series,
+            **self.facts,
             "sequester": __version__,
             "method": self.policy.method.model_dump(),
             "columns": [

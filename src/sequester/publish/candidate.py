@@ -1,0 +1,182 @@
+"""Make the next release of a series and let the audit judge it, before anybody knows of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.attacks.audit import Audit, audit_histories
+from sequester.errors import GuaranteeError, PolicyError, Problem
+from sequester.guarantees.requirement import Requirement
+from sequester.history.past import Past
+from sequester.ingest.snapshot import Snapshot
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
+from sequester.metrics.measure import Measurement
+from sequester.policy.model import Cuts, FullDomain, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.publish.anonymize import static_classes, verify
+from sequester.publish.emit import write_table
+from sequester.publish.repair import fall_back
+from sequester.publish.roster import Crowd, Roster
+
+Progress = Callable[[str, int, int], None]
+
+_REPAIRS = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidate:
+    """A release that is made and judged; private until it is published.
+
+    records          what is published, encoded; `past` says who they are about
+    order            the published order of the records
+    crowd            the snapshot it was made from
+    hashes, digests  keyed, of the snapshot's people and of what must not change about them
+    """
+
+    roster: Roster
+    records: Snapshot
+    past: Past
+    classes: Classes
+    order: NDArray[np.int64]
+    table: pa.Table
+    measurement: Measurement
+    audit: Audit
+    notes: tuple[str, ...]
+    crowd: Crowd | None = None
+    hashes: pa.Array | None = None
+    digests: NDArray[np.int64] | None = None
+
+    def content(self) -> str:
+        """A digest of what will be published."""
+        found = hashlib.sha256()
+        for array in (self.classes.lo, self.classes.hi, self.classes.member[self.order]):
+            found.update(array.tobytes())
+        found.update(self.records.sensitive[:, self.order].tobytes())
+        return found.hexdigest()
+
+
+def make_candidate(
+    roster: Roster,
+    records: Snapshot,
+    past: Past,
+    policy: Policy,
+    *,
+    name: str,
+    seed: list[int],
+    progress: Progress | None = None,
+) -> Candidate:
+    """Make classes as the policy's method says, check them, and have the audit try everything on the series.
+
+    Raises GuaranteeError when no classes of these records are safe; `static` alone may come back with findings.
+    """
+    requirement = Requirement.from_policy(policy, records.sensitive_domains)
+    guard = Guard.of(requirement, records.sensitive)
+    classes = _make(past, records, guard, policy, seed=seed, progress=progress)
+    merged: Classes | None = None
+    notes: list[str] = []
+    for attempt in range(_REPAIRS + 1):
+        measured = verify(records, classes, requirement, policy)
+        _check_retained(past, classes)
+        # The row order depends on seed and release number: one seed for a whole series must not repeat an order.
+        order = np.random.default_rng(seed).permutation(np.flatnonzero(classes.member >= 0))
+        histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
+        audit = audit_histories(histories, policy, against=policy.protect.against, progress=progress)
+        if audit.holds or isinstance(policy.method, Static):
+            break
+        if attempt == _REPAIRS or (merged is not None and classes is merged):
+            raise _unsafe(audit)
+        if merged is None:
+            merged = _merge(past, records, guard, policy)
+        notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
+        last = attempt == _REPAIRS - 1
+        classes = merged if last else fall_back(past, classes, merged, audit.findings)
+    return Candidate(
+        roster=roster,
+        records=records,
+        past=past,
+        classes=classes,
+        order=order,
+        table=write_table(records, classes, order, numbers=policy.output.numbers),
+        measurement=measured,
+        audit=audit,
+        notes=tuple(notes),
+    )
+
+
+def _make(
+    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
+) -> Classes:
+    codes, domains, against = records.quasi, records.quasi_domains, policy.protect.against
+    method = policy.method
+    if isinstance(method, Static) or not len(past.first):
+        return static_classes(records, policy, guard)
+    match method:
+        case Mondrian(cuts=cuts):
+            from sequester.methods.series.mondrian import republish
+
+            noise = int(np.random.default_rng(seed).integers(1 << 31))
+            return republish(past, codes, domains, guard, against=against, cuts=cuts, seed=noise, progress=progress)
+        case Merge():
+            return _merge(past, records, guard, policy)
+        case Grow(cuts=cuts):
+            from sequester.methods.series.grow import grow
+
+            return grow(past, codes, domains, guard, cuts=cuts)
+        case FullDomain(loss=loss, suppression=suppression):
+            from sequester.methods.full_domain import full_domain
+            from sequester.methods.series.watch import Watch
+
+            if suppression:
+                message = "must be 0 in a series: whoever is left out would be seen to leave"
+                raise PolicyError(Problem(message, key="method.suppression"))
+            watch = Watch.of(past, codes, against=against)
+            return full_domain(codes, domains, guard, loss=loss, watch=watch, floor=_floor(past))
+        case Specialize():
+            message = "specialize does not make series yet; use mondrian, full-domain, merge or grow"
+            raise PolicyError(Problem(message, key="method.name"))
+
+
+def _floor(past: Past) -> tuple[int, ...]:
+    """The lowest levels that cover the boxes of people who left and are published on: nothing finer is known."""
+    last, history = past.last_class()[past.retained], past.first
+    boxes = history.releases[-1]
+    return tuple(
+        int(domain.level_of(lo[last], hi[last]).max(initial=0))
+        for domain, lo, hi in zip(history.domains, boxes.lo, boxes.hi, strict=True)
+    )
+
+
+def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Classes:
+    from sequester.methods.series.merge import merge
+
+    method = policy.method
+    cuts: Cuts = "gain" if isinstance(method, FullDomain | Specialize) else method.cuts
+    return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
+
+
+def _check_retained(past: Past, classes: Classes) -> None:
+    """Of people who left only their last box is known: what is published about them must cover it."""
+    if not past.retained.any():
+        return
+    last, new = past.last_class()[past.retained], classes.member[past.retained]
+    box = past.first.releases[-1]
+    if (classes.lo[:, new] > box.lo[:, last]).any() or (classes.hi[:, new] < box.hi[:, last]).any():
+        raise AssertionError("a class does not cover what is known of one of its records")
+
+
+def _unsafe(audit: Audit) -> GuaranteeError:
+    worst = audit.findings[0]
+    return GuaranteeError(
+        f"no classes were found that are safe together with the earlier releases: the {worst.attack} attack reaches "
+        f"{worst.observed:.4g} where {worst.required:.4g} is promised. Collect more changes before publishing, let "
+        "people wait with `infeasible: hold-back`, or begin a new series. Nothing was published.",
+        guarantee=worst.attack,
+        required=worst.required,
+        observed=worst.observed,
+    )

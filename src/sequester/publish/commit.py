@@ -1,0 +1,195 @@
+"""From a plan to a visible release: the ledger first, then the folder, and nothing in between that a kill can lose.
+
+    1  the folder is written whole, under a hidden name
+    2  the ledger records the release as begun
+    3  the folder gets its name: from here on the world may know
+    4  the ledger records that it is published
+
+A process that dies before 2 leaves a hidden folder that nobody knows of; between 2 and 4 the next command finds the
+release begun, and finishes it if the folder is there, or withdraws it if it is not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sequester.errors import DataError, Problem, StalePlan
+from sequester.ledger import Ledger
+from sequester.ledger.state import HASH, Draft, Entry, Queue
+from sequester.policy.fingerprint import fingerprint, policy_text
+from sequester.policy.model import Policy
+from sequester.publish.candidate import Candidate
+from sequester.publish.files import digest_of, draft_folder, draft_of, show_folder
+from sequester.publish.plan import Plan
+from sequester.publish.release import Release
+
+
+def step(name: str) -> None:
+    """A point between two durable actions, named for tests that stop the process there."""
+
+
+def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
+    """Publish a plan into a folder of releases; nothing is published that the ledger does not know."""
+    candidate = plan.candidate
+    if candidate is None:
+        raise ValueError("a plan without its records cannot be published")
+    if ledger.head != plan.head:
+        raise StalePlan("the ledger has moved on since this release was planned; plan it again")
+    place = folder / plan.folder
+    if place.exists():
+        raise DataError(Problem("is there, but the ledger does not know it; move it away", file=str(place)))
+    release = Release(
+        table=candidate.table,
+        measurement=candidate.measurement,
+        policy=policy,
+        person=candidate.records.person,
+        classes=candidate.classes,
+        facts=_facts(plan),
+    )
+    data = f"data.{policy.output.format}"
+    step("before writing")
+    _sweep(folder)
+    draft = draft_folder(place, release.table, data, lambda digest: _texts(release, data, digest))
+    step("written")
+    try:
+        entry = ledger.begin(_draft(plan, candidate, policy, place=place, output_digest=digest_of(draft / data)))
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    step("begun")
+    show_folder(place)
+    step("shown")
+    ledger.finish(entry.number)
+    step("finished")
+    release.folder = place
+    return release
+
+
+def recover(ledger: Ledger, folder: Path) -> tuple[str, ...]:
+    """Finish or undo what an earlier command began; returns what was done, in words.
+
+    Looks where that command was to put the release, and in this folder, should all have been moved together.
+    """
+    pending = ledger.pending
+    if pending is None:
+        return ()
+    name, recorded = f"{pending.number:04d}-{pending.name}", Path(str(pending.summary["folder"]))
+    what = f"release {pending.number} ({pending.name}) was begun by a command that did not end"
+    for place in (recorded, folder / name):
+        if not place.exists() and _is_release(draft_of(place), pending):
+            show_folder(place)
+        if _is_release(place, pending):
+            ledger.finish(pending.number)
+            return (f"{what}; it is finished",)
+        if place.exists():
+            raise DataError(
+                Problem(
+                    f"is not what the ledger says of release {pending.number}; put the right folder there, or remove "
+                    "this one",
+                    file=str(place),
+                )
+            )
+    if not recorded.parent.is_dir():
+        raise DataError(
+            Problem(
+                f"is where {what}, and cannot be seen from here; say where it is now with `--releases`, or bring it "
+                "back",
+                file=str(recorded),
+            )
+        )
+    ledger.withdraw(pending.number)
+    shutil.rmtree(draft_of(recorded), ignore_errors=True)
+    return (f"{what}, and nobody saw it; it is withdrawn",)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove drafts that no ledger knows of: whoever wrote them died, since this process has the ledger."""
+    for draft in folder.glob(draft_of(Path("[0-9]*-*")).name):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_release(place: Path, entry: Entry) -> bool:
+    """Whether a folder holds exactly the data that the ledger recorded."""
+    found = [place / name for name in ("data.csv", "data.parquet") if (place / name).is_file()]
+    return len(found) == 1 and digest_of(found[0]) == entry.output_digest
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    """What the release folder says beside the measures: counts and checks, nothing private."""
+    return {
+        "number": plan.number,
+        "name": plan.name,
+        "recipient": plan.recipient,
+        "purpose": plan.purpose,
+        "waiting": asdict(plan.waiting),
+        "checks": [{**asdict(check), "margin": check.margin} for check in plan.checks],
+        "series_holds": plan.holds,
+        "price": {name: dict(losses) for name, losses in plan.loss.items()},
+    }
+
+
+def _texts(release: Release, data: str, digest: str) -> Mapping[str, str]:
+    from sequester.report.page import release_page
+
+    release.facts = {**release.facts, "digests": {"data": digest}, "data": data}
+    return {"release.json": release.to_json() + "\n", "report.html": release_page(release.to_dict())}
+
+
+def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, output_digest: str) -> Draft:
+    """What the ledger keeps of a release."""
+    from sequester import __version__
+
+    crowd, roster, past, records = candidate.crowd, candidate.roster, candidate.past, candidate.records
+    assert crowd is not None
+    assert candidate.hashes is not None
+    assert candidate.digests is not None
+    known, people = len(crowd.last), len(past.first.people)
+    member = np.full(people, -1, np.int32)
+    member[past.person] = candidate.classes.member
+    values = np.zeros((len(records.sensitive), people), np.int32)
+    values[:, :known] = crowd.values
+    values[:, past.person] = records.sensitive
+    new = roster.rows[crowd.number[roster.rows] < 0]
+    domains = dict(zip(records.quasi_names, records.quasi_domains, strict=True))
+    domains |= zip(records.sensitive_names, records.sensitive_domains, strict=True)
+    return Draft(
+        name=plan.name,
+        head=plan.head,
+        quasi=records.quasi_names,
+        sensitive=records.sensitive_names,
+        domains=domains,
+        lo=candidate.classes.lo,
+        hi=candidate.classes.hi,
+        member=member,
+        values=values,
+        newcomers=candidate.hashes.take(new).cast(HASH),
+        digests=candidate.digests[None, new],
+        input_digest=plan.input_digest,
+        output_digest=output_digest,
+        method=policy.method.name,
+        retained=roster.retained,
+        queue=Queue(
+            candidate.hashes.take(roster.held).cast(HASH),
+            (plan.number - crowd.patience[roster.held]).astype(np.int32),
+        ),
+        seed=plan.seed,
+        recipient=plan.recipient,
+        purpose=plan.purpose,
+        versions={"sequester": __version__},
+        summary={
+            "folder": str(place.resolve()),
+            **{
+                key: value
+                for key, value in plan.to_dict().items()
+                if key in ("change", "waiting", "records", "classes", "checks", "findings", "loss", "holds", "notes")
+            },
+        },
+        fingerprint=fingerprint(policy),
+        policy_text=policy_text(policy),
+    )

@@ -1,0 +1,165 @@
+"""A release that is not yet published: what it changes, what it promises, what it costs. Holds nothing private."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sequester.errors import DataError, Problem
+
+if TYPE_CHECKING:
+    from sequester.publish.candidate import Candidate
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """People, counted: how the snapshot differs from the last release."""
+
+    newcomers: int = 0
+    returned: int = 0
+    stayers: int = 0
+    changed: int = 0
+    leavers: int = 0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """People who cannot be hidden yet, counted.
+
+    held       newcomers (and people who returned) that are not published yet
+    retained   people who left and are published on, in their last class
+    left_out   records that are not published and not waited for
+    oldest     for how many releases the longest has waited by now
+    """
+
+    held: int = 0
+    retained: int = 0
+    left_out: int = 0
+    oldest: int = 0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One attack that the audit tried: what is required, what it reached, and how far that is from breaking."""
+
+    attack: str
+    adversary: str
+    required: float | None
+    reached: float | None
+    holds: bool
+
+    @property
+    def margin(self) -> float | None:
+        """People to spare, or confidence to spare; negative when broken."""
+        if self.required is None or self.reached is None:
+            return None
+        return self.reached - self.required if self.required >= 1 else self.required - self.reached
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """The next release, made and judged but known to nobody.
+
+    head, fingerprint, input_digest  the ledger, the policy and the data it was made for; if one moved it is stale
+    content                          digest of the classes and rows that will be published
+    loss                             by metric, of this release; of every release on its own (`static`: unsafe, for
+                                     comparison); and of Byun's merge
+    levers                           expected AIL of the newcomers if published now, or collected with one or two more
+                                     increments of the same size
+    """
+
+    series: str
+    number: int
+    name: str
+    head: str
+    fingerprint: str
+    source: str | None
+    input_digest: str
+    content: str
+    method: Mapping[str, Any]
+    seed: int
+    recipient: str | None
+    purpose: str | None
+    change: Change
+    waiting: Waiting
+    records: int
+    classes: int
+    checks: tuple[Check, ...]
+    findings: int
+    loss: Mapping[str, Mapping[str, float]]
+    levers: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+    candidate: Candidate | None = field(default=None, compare=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether no attack works."""
+        return not self.findings
+
+    @property
+    def folder(self) -> str:
+        """The name of the release folder."""
+        return f"{self.number:04d}-{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the records: counts and digests, no cell and no person."""
+        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
+        found["method"] = dict(self.method)
+        found["change"], found["waiting"] = asdict(self.change), asdict(self.waiting)
+        found["checks"] = [{**asdict(check), "margin": check.margin} for check in self.checks]
+        found["loss"] = {name: dict(values) for name, values in self.loss.items()}
+        found["levers"], found["notes"] = dict(self.levers), list(self.notes)
+        return {**found, "holds": self.holds}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan to a file that `Plan.load` and `sequester publish` read."""
+        from sequester.publish.files import write_text
+
+        if self.source is None:
+            raise DataError("only a plan of a file can be saved: publish this one, or plan from a csv or parquet file")
+        return write_text(Path(path), json.dumps({"sequester-plan": _FORMAT, **self.to_dict()}, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a saved plan; the records are made anew from its input when it is published."""
+        try:
+            raw = json.loads(Path(path).read_text(encoding="utf-8"))
+            if raw.pop("sequester-plan") != _FORMAT:
+                raise ValueError
+            raw.pop("holds")
+            raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
+            checks = [{key: value for key, value in check.items() if key != "margin"} for check in raw["checks"]]
+            raw["checks"], raw["notes"] = tuple(Check(**check) for check in checks), tuple(raw["notes"])
+            return cls(**raw)
+        except OSError as error:
+            raise DataError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            problem = Problem("is not a plan that this version of Sequester saved; plan again", file=str(path))
+        raise DataError(problem)
+
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else f"{self.findings} findings"
+        return f"<Plan {self.folder} of {self.series}: {self.records} records in {self.classes} classes, {verdict}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(check.attack)}</td><td>{_text(check.required)}</td><td>{_text(check.reached)}</td>"
+            f"<td>{'holds' if check.holds else 'broken'}</td></tr>"
+            for check in self.checks
+        )
+        head = f"<p><b>{html.escape(self.folder)}</b>: {self.records} records in {self.classes} classes</p>"
+        return f"{head}<table><tr><th>attack</th><th>required</th><th>reached</th><th></th></tr>{rows}</table>"
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,229 @@
+"""From a table and a ledger to a plan: who is in it, in which classes, what an adversary can do, what it costs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from sequester.domain.codec import to_text
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import GuaranteeError
+from sequester.guarantees.requirement import Requirement
+from sequester.history.past import Past
+from sequester.ingest.encode import encode, encode_next
+from sequester.ingest.snapshot import Snapshot
+from sequester.ledger import Ledger
+from sequester.ledger.state import State
+from sequester.policy.fingerprint import fingerprint
+from sequester.policy.model import Policy
+from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.plan import Plan
+from sequester.publish.price import checks_of, compare, levers
+from sequester.publish.recall import carry, recall
+from sequester.publish.roster import Crowd, Roster, assemble, check_permanent, choose
+
+Progress = Callable[[str, int, int], None]
+
+_STAGES = ("reading", "matching people", "anonymizing", "comparing")
+
+
+def prepare(
+    ledger: Ledger,
+    policy: Policy,
+    source: Any,
+    *,
+    name: str,
+    seed: int,
+    recipient: str | None,
+    purpose: str | None,
+    show_values: bool,
+    progress: Progress | None,
+) -> Plan:
+    """The next release as a plan, with everything needed to publish it."""
+
+    def tell(stage: int) -> None:
+        if progress is not None:
+            progress(_STAGES[stage], stage, len(_STAGES))
+
+    tell(0)
+    state = ledger.load()
+    number = len(state.releases) + 1
+    if state.releases:
+        snapshot = encode_next(source, policy, state.domains, show_values=show_values)
+    else:
+        snapshot = encode(source, policy, show_values=show_values)
+    tell(1)
+    crowd, hashes, digests = _recognise(ledger, state, snapshot, policy)
+    tell(2)
+    draws = [seed, number]
+    candidate = _candidate(crowd, state, policy, name=name, draws=draws, progress=progress)
+    tell(3)
+    records, past = candidate.records, candidate.past
+    return Plan(
+        series=policy.series,
+        number=number,
+        name=name,
+        head=state.head,
+        fingerprint=fingerprint(policy),
+        source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
+        input_digest=_digest(snapshot, hashes),
+        content=candidate.content(),
+        method=policy.method.model_dump(mode="json"),
+        seed=seed,
+        recipient=recipient,
+        purpose=purpose,
+        change=crowd.change(changed=_moved(crowd, past)),
+        waiting=candidate.roster.waiting(crowd),
+        records=len(candidate.order),
+        classes=len(candidate.classes),
+        checks=checks_of(candidate.audit, policy),
+        findings=len(candidate.audit.findings),
+        loss=compare(records, past, candidate.classes, policy, suppressed=records.left_out),
+        levers=levers(records, past, policy, seed=draws),
+        notes=candidate.notes,
+        candidate=replace(candidate, hashes=hashes, digests=digests, crowd=crowd),
+    )
+
+
+def _recognise(
+    ledger: Ledger, state: State, snapshot: Snapshot, policy: Policy
+) -> tuple[Crowd, pa.Array, NDArray[np.int64]]:
+    """The snapshot's people among everybody published before; keyed hashes and digests of all its people."""
+    assert snapshot.person is not None
+    assert policy.person is not None
+    hashes = ledger.identify(snapshot.person)
+    permanent = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
+    texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in permanent]
+    digests = ledger.digest(hashes, texts)
+    number = ledger.match(hashes) if state.people else np.full(len(snapshot), -1, np.int64)
+    values = np.zeros((len(snapshot.sensitive), 0), np.int32)
+    if state.people:
+        named = zip(state.sensitive, snapshot.sensitive_domains, strict=True)
+        values = carry(state.values, [(state.domains[name], domain) for name, domain in named])
+    crowd = Crowd(
+        snapshot=snapshot,
+        number=number,
+        last=state.member,
+        values=values,
+        component=_components(state),
+        patience=_patience(state, hashes),
+    )
+    kept = [place for place, attribute in enumerate(policy.sensitive.values()) if attribute.values == "permanent"]
+    if state.people:
+        check_permanent(
+            crowd,
+            [None, *(snapshot.sensitive_names[place] for place in kept)],
+            np.vstack([state.digests, values[kept]]),
+            np.vstack([digests[None, :], snapshot.sensitive[kept]]),
+            person=policy.person,
+        )
+    return crowd, hashes, digests
+
+
+def _texts(names: tuple[str, ...], codes: NDArray[np.int32]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string())).dictionary_decode()
+
+
+def _components(state: State) -> NDArray[np.int32]:
+    """Per person published before, the people she is tied to by sharing classes, directly or through others."""
+    ends = [state.path[:, number] for number in range(len(state.releases))]
+    first = len(state.path) + np.cumsum([0, *(len(memory) for memory in state.releases)])
+    tails = [np.flatnonzero(end >= 0) for end in ends]
+    heads = [end[tail] + start for end, tail, start in zip(ends, tails, first, strict=False)]
+    if not tails:
+        return np.zeros(0, np.int32)
+    tail, head, nodes = np.concatenate(tails), np.concatenate(heads), int(first[-1])
+    graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(nodes, nodes))
+    label: NDArray[np.int32] = connected_components(graph, directed=False)[1]
+    found: NDArray[np.int32] = label[state.trajectory]
+    return found
+
+
+def _patience(state: State, hashes: pa.Array) -> NDArray[np.int64]:
+    """Per record, for how many releases it has waited."""
+    place = pc.index_in(hashes, value_set=state.queue.hashes).fill_null(-1).to_numpy(zero_copy_only=False)
+    waited = np.append(len(state.releases) + 1 - state.queue.since.astype(np.int64), 0)
+    found: NDArray[np.int64] = waited[place]
+    return found
+
+
+def _candidate(
+    crowd: Crowd, state: State, policy: Policy, *, name: str, draws: list[int], progress: Progress | None
+) -> Candidate:
+    """The release with everybody who can be hidden; if coming and going cannot be, then without both."""
+    requirement = Requirement.from_policy(policy, crowd.snapshot.sensitive_domains)
+    for keep_all in (False, True):
+        roster = choose(crowd, requirement, policy, seed=draws, keep_all=keep_all)
+        if not len(roster.rows) + len(roster.retained):
+            raise GuaranteeError(
+                "nobody can be published yet: these people are too few, or too much alike, to hide each other; collect "
+                "more records, require less, or call frequent values ordinary. Nothing was published.",
+                guarantee="series",
+            )
+        domains = dict(zip(crowd.snapshot.quasi_names, crowd.snapshot.quasi_domains, strict=True))
+        domains |= zip(crowd.snapshot.sensitive_names, crowd.snapshot.sensitive_domains, strict=True)
+        past, corners = _past(crowd, roster, state, policy, domains)
+        records = assemble(crowd, roster, corners=corners)
+        try:
+            return make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress)
+        except GuaranteeError:
+            if keep_all or not (crowd.moves and policy.infeasible != "refuse"):
+                raise
+    raise AssertionError("not reached")
+
+
+def _past(
+    crowd: Crowd, roster: Roster, state: State, policy: Policy, domains: Mapping[str, Hierarchy]
+) -> tuple[Past, NDArray[np.int32]]:
+    """Everything published before beside these records, and the lower corners of the last release's boxes."""
+    rows = roster.rows
+    person = crowd.number[rows].copy()
+    new = np.flatnonzero(person < 0)
+    person[new] = state.people + np.arange(len(new))
+    values = np.hstack([crowd.values, crowd.snapshot.sensitive[:, rows[new]]])
+    values[:, person] = crowd.snapshot.sensitive[:, rows]
+    histories, codes = recall(state, policy, domains, values=values)
+    everyone = np.concatenate([person, roster.retained])
+    retained = np.zeros(len(everyone), np.bool_)
+    retained[len(rows) :] = True
+    past = Past(histories, everyone, tuple(code[everyone] for code in codes), retained)
+    releases = past.first.releases
+    return past, releases[-1].lo if releases else np.zeros((len(crowd.snapshot.quasi), 0), np.int32)
+
+
+def _moved(crowd: Crowd, past: Past) -> int:
+    """People whose attributes are no longer inside the box they were last published with."""
+    if not len(past.first):
+        return 0
+    box, known = past.first.releases[-1], np.flatnonzero(crowd.number >= 0)
+    last = crowd.last[crowd.number[known]]
+    known, last = known[last >= 0], last[last >= 0]
+    codes = crowd.snapshot.quasi[:, known]
+    return int(np.count_nonzero(((codes < box.lo[:, last]) | (codes > box.hi[:, last])).any(axis=0)))
+
+
+def _digest(snapshot: Snapshot, hashes: pa.Array) -> str:
+    """Of everything that is read from the input, whatever kind of input it is."""
+    found = hashlib.sha256()
+    for codes, domain in (
+        *zip(snapshot.quasi, snapshot.quasi_domains, strict=True),
+        *zip(snapshot.sensitive, snapshot.sensitive_domains, strict=True),
+    ):
+        found.update("\0".join(domain.names[0]).encode())
+        found.update(codes.tobytes())
+    found.update(hashes.buffers()[1])
+    for name in snapshot.insensitive.column_names:
+        found.update(name.encode())
+        for text in to_text(snapshot.insensitive[name].combine_chunks()).to_pylist():
+            found.update(repr(text).encode())
+    return found.hexdigest()

@@ -1,0 +1,183 @@
+"""Who is in the next release: the snapshot against everybody published before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sequester.errors import DataError, GuaranteeError, Problem
+from sequester.guarantees.requirement import Requirement
+from sequester.ingest.snapshot import Snapshot
+from sequester.policy.model import Policy, Static
+from sequester.publish.feasible import hidden_together
+from sequester.publish.plan import Change, Waiting
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Crowd:
+    """The snapshot's people and everybody published before.
+
+    number    per record of the snapshot, its person; -1 for one never published
+    last      per person published before, her class of the last release, -1 when absent from it
+    values    (sensitive attributes, people published before) codes, in the domains of the snapshot
+    component per person published before, the people she is tied to by sharing classes, directly or through others
+    patience  per record, for how many releases it has waited already
+    """
+
+    snapshot: Snapshot
+    number: Integers
+    last: NDArray[np.int32]
+    values: NDArray[np.int32]
+    component: NDArray[np.int32]
+    patience: Integers
+
+    @property
+    def moves(self) -> bool:
+        """Whether somebody left or returned."""
+        return bool(len(self.leavers) or (self.number[self.entering] >= 0).any())
+
+    @property
+    def leavers(self) -> Integers:
+        """People of the last release who are not in the snapshot."""
+        gone = self.last >= 0
+        gone[self.number[self.number >= 0]] = False
+        return np.flatnonzero(gone)
+
+    @property
+    def entering(self) -> Integers:
+        """Records of people who are not in the last release: newcomers, and those who return."""
+        known = self.number >= 0
+        return np.flatnonzero(~known | (np.append(self.last, np.int32(-1))[self.number] < 0))
+
+    def change(self, *, changed: int) -> Change:
+        """How the snapshot differs from the last release."""
+        entering = self.entering
+        newcomers = int(np.count_nonzero(self.number[entering] < 0))
+        return Change(
+            newcomers=newcomers,
+            returned=len(entering) - newcomers,
+            stayers=len(self.snapshot) - len(entering),
+            changed=changed,
+            leavers=len(self.leavers),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Roster:
+    """Who is published: records of the snapshot, then people who left and are published on.
+
+    rows      records of the snapshot that are published
+    retained  people published before, not in the snapshot, that are published on
+    held      records that wait
+    left_out  records that are not published and not waited for
+    """
+
+    rows: Integers
+    retained: Integers
+    held: Integers
+    left_out: Integers
+
+    def waiting(self, crowd: Crowd) -> Waiting:
+        """The same, counted."""
+        oldest = int(crowd.patience[self.held].max(initial=-1)) + 1
+        left_out = len(self.left_out) + crowd.snapshot.left_out
+        return Waiting(held=len(self.held), retained=len(self.retained), left_out=left_out, oldest=oldest)
+
+
+def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list[int], keep_all: bool) -> Roster:
+    """Everybody who can be hidden; the others wait, are left out, or are refused, as the policy says.
+
+    `keep_all`: nobody leaves and nobody returns in this release, because their going or coming cannot be hidden.
+    """
+    everybody, nobody = np.arange(len(crowd.snapshot)), np.zeros(0, np.int64)
+    if isinstance(policy.method, Static):
+        return Roster(everybody, nobody, nobody, nobody)
+    entering, leavers = crowd.entering, crowd.leavers
+    candidates = entering[crowd.number[entering] < 0] if keep_all else entering
+    come = hidden_together(requirement, crowd.snapshot.sensitive[:, candidates], crowd.patience[candidates], seed=seed)
+    chosen = np.ones(len(crowd.snapshot), np.bool_)
+    chosen[entering] = False
+    chosen[candidates[come]] = True
+    go = hidden_together(requirement, crowd.values[:, leavers], np.zeros(len(leavers), np.int64), seed=[*seed, 2])
+    if keep_all:
+        go[:] = False
+    stuck = leavers[~go]
+    out = np.flatnonzero(~chosen)
+    match policy.infeasible:
+        case "refuse" if len(out) or len(stuck):
+            raise _refusal(len(out), len(stuck))
+        case "suppress":
+            # Whole components go: whoever is seen to leave then leaves with all she was ever published with.
+            with_them = np.isin(crowd.component, crowd.component[stuck])
+            chosen &= ~((crowd.number >= 0) & np.append(with_them, False)[crowd.number])
+            return Roster(np.flatnonzero(chosen), nobody, nobody, np.flatnonzero(~chosen))
+        case _:
+            return Roster(np.flatnonzero(chosen), stuck, out, nobody)
+
+
+def _refusal(newcomers: int, leavers: int) -> GuaranteeError:
+    who = [f"{newcomers:,} who came" if newcomers else "", f"{leavers:,} who left" if leavers else ""]
+    return GuaranteeError(
+        f"{' and '.join(part for part in who if part)} cannot be hidden: whoever holds the last release sees them "
+        "as a set that is too small, or in which a value is too frequent. Collect more changes before publishing, or "
+        "let them wait with `infeasible: hold-back`. Nothing was published.",
+        guarantee="series",
+    )
+
+
+def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Snapshot:
+    """The records of a roster. Of those who left only the class is known: a corner of its box stands for them.
+
+    corners  (quasi-identifiers, classes) the lower ends of the boxes of the last release
+    """
+    snapshot, rows, gone = crowd.snapshot, roster.rows, roster.retained
+    corner = corners[:, crowd.last[gone]]
+    chosen = pa.array(rows)
+    plain = snapshot.insensitive.take(chosen) if snapshot.insensitive.column_names else snapshot.insensitive
+    if len(gone) and plain.column_names:
+        empty = {name: pa.nulls(len(gone), plain.schema.field(name).type) for name in plain.column_names}
+        plain = pa.concat_tables([plain, pa.table(empty)])
+    person = snapshot.person
+    if person is not None:
+        person = pa.concat_arrays([person.take(chosen), pa.nulls(len(gone), person.type)])
+    return Snapshot(
+        quasi_names=snapshot.quasi_names,
+        quasi=np.ascontiguousarray(np.hstack([snapshot.quasi[:, rows], corner])),
+        quasi_domains=snapshot.quasi_domains,
+        sensitive_names=snapshot.sensitive_names,
+        sensitive=np.ascontiguousarray(np.hstack([snapshot.sensitive[:, rows], crowd.values[:, gone]])),
+        sensitive_domains=snapshot.sensitive_domains,
+        person=person,
+        insensitive=plain,
+        left_out=snapshot.left_out + len(roster.held) + len(roster.left_out),
+    )
+
+
+def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now: Integers, *, person: str) -> None:
+    """Whoever was published before must have the same permanent attributes.
+
+    names        of the attributes; None stands for all permanent quasi-identifiers together
+    before, now  (attributes, people published before) and (attributes, records): equal where the cells are
+    """
+    known = np.flatnonzero(crowd.number >= 0)
+    differs = np.count_nonzero(before[:, crowd.number[known]] != now[:, known], axis=1)
+    problems = [
+        Problem(
+            f"{'' if name else 'permanent quasi-identifiers: '}"
+            f"{'1 person has' if count == 1 else f'{count:,} people have'} "
+            f"other values than in an earlier release; correct the cells, give them another '{person}', or begin a new "
+            f"series in which they may change ({'values: transient' if name else 'changes: true'})",
+            column=name,
+            rows=count,
+        )
+        for name, count in zip(names, differs.tolist(), strict=True)
+        if count
+    ]
+    if problems:
+        raise DataError(problems)

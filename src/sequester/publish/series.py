@@ -1,0 +1,248 @@
+"""A series of releases: plan the next one, publish it, audit all of them. The ledger is what makes them one."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sequester.errors import DataError, GuaranteeError, PolicyError, Problem, StalePlan
+from sequester.ledger import Key, Ledger
+from sequester.ledger.state import Entry
+from sequester.policy.fingerprint import differences, fingerprint, policy_text
+from sequester.policy.model import Policy
+from sequester.publish.commit import commit, recover
+from sequester.publish.plan import Plan
+from sequester.publish.prepare import prepare
+
+if TYPE_CHECKING:
+    from sequester.attacks.audit import Audit
+    from sequester.publish.release import Release
+
+Progress = Callable[[str, int, int], None]
+
+# Seconds to wait while another command has the ledger.
+_WAIT = 5.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Series:
+    """Releases of one table under one policy. Nothing is held open between calls."""
+
+    def __init__(self, path: Path, policy: Policy, key: Key, folder: Path) -> None:
+        self.path, self.policy, self.folder = path, policy, folder
+        self._key = key
+        self.recovered: tuple[str, ...] = ()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        policy: Policy,
+        *,
+        folder: str | Path | None = None,
+        key: Key | None = None,
+        encrypted: bool = False,
+    ) -> Series:
+        """Open the ledger of a series, or create it, and check that the policy is the one it began with.
+
+        folder     where release folders go; `releases` beside the ledger by default
+        key        by default from SEQUESTER_KEY, else from the key file beside the ledger, which is made with it
+        encrypted  a new ledger is encrypted with the key
+        Until the first release the policy may change: nothing was promised to anybody. A release that an earlier
+        command began and did not finish is finished or undone first; `recovered` says which.
+        """
+        path = Path(path)
+        if policy.person is None:
+            raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
+        _refuse_unsupported(policy)
+        if path.exists():
+            found = key or Key.need(path)
+            encrypted |= _clear_idle(path, policy, found)
+        else:
+            found = key or Key.find_or_make(path)
+        if not path.exists():
+            Ledger.create(
+                path,
+                series=policy.series,
+                policy_text=policy_text(policy),
+                fingerprint=fingerprint(policy),
+                key=found,
+                encrypted=encrypted,
+            ).close()
+        place = path.parent / "releases" if folder is None else Path(folder)
+        series = cls(path, policy, found, place)
+        series._start()
+        return series
+
+    def _start(self) -> None:
+        """Check that ledger and policy belong together, and put what was interrupted in order."""
+        with self._ledger(read_only=True) as ledger:
+            if ledger.fingerprint != fingerprint(self.policy):
+                raise PolicyError(
+                    Problem(
+                        "is not what it was when the series began, and what was promised then cannot be changed; "
+                        "put it back, or begin a new series with another ledger",
+                        key=key,
+                    )
+                    for key in differences(self.policy, ledger.policy_text)
+                )
+            interrupted = ledger.pending is not None
+        if interrupted:
+            with self._ledger() as ledger:
+                self.recovered = recover(ledger, self.folder)
+
+    def _ledger(self, *, read_only: bool = False, timeout: float = _WAIT) -> Ledger:
+        return Ledger.open(self.path, key=self._key, read_only=read_only, series=self.policy.series, timeout=timeout)
+
+    def __repr__(self) -> str:
+        return f"<Series {self.policy.series}>"
+
+    def releases(self) -> list[Entry]:
+        """What was published, in order."""
+        with self._ledger(read_only=True) as ledger:
+            return ledger.releases()
+
+    def plan(
+        self,
+        source: Any,
+        *,
+        name: str | None = None,
+        seed: int | None = None,
+        recipient: str | None = None,
+        purpose: str | None = None,
+        show_values: bool = False,
+        progress: Progress | None = None,
+    ) -> Plan:
+        """Make the next release and have it judged. Changes nothing.
+
+        source     path, pandas, polars, pyarrow or DuckDB relation: the private table now
+        name       by default that of the file, or today's date
+        seed       makes the release repeatable; private. By default from the system's random source
+        recipient, purpose   who it is for; releases to different recipients are judged as if they met
+        """
+        seed = secrets.randbits(64) if seed is None else seed
+        with self._ledger(read_only=True) as ledger:
+            called = _name(source, name, {entry.name for entry in ledger.releases()})
+            return prepare(
+                ledger,
+                self.policy,
+                source,
+                name=called,
+                seed=seed,
+                recipient=recipient,
+                purpose=purpose,
+                show_values=show_values,
+                progress=progress,
+            )
+
+    def publish(
+        self,
+        what: Any,
+        *,
+        i_know_this_leaks: bool = False,
+        progress: Progress | None = None,
+        **how: Any,
+    ) -> Release:
+        """Publish a plan, or plan a table and publish it (with the options of `plan`).
+
+        A plan that was saved is made anew from its input; if ledger, policy or input moved since, it is refused.
+        """
+        plan = what if isinstance(what, Plan) else self.plan(what, progress=progress, **how)
+        if plan.fingerprint != fingerprint(self.policy) or plan.series != self.policy.series:
+            raise StalePlan("the plan was made for another policy; plan again")
+        if plan.candidate is None:
+            plan = self._again(plan, progress=progress)
+        if not plan.holds and not i_know_this_leaks:
+            raise GuaranteeError(
+                f"{plan.findings:,} attacks work on the series with this release; method static does not look at what "
+                "was published before. Choose another method, or say that you know it leaks.",
+                guarantee="series",
+            )
+        with self._ledger() as ledger:
+            return commit(ledger, plan, self.policy, self.folder)
+
+    def _again(self, plan: Plan, *, progress: Progress | None) -> Plan:
+        """A saved plan with its records, if they are still what they were."""
+        if plan.source is None:
+            raise DataError("the plan does not say which file it was made from; plan again")
+        with self._ledger(read_only=True) as ledger:
+            if ledger.head != plan.head:
+                raise StalePlan("the ledger has moved on since this release was planned; plan it again")
+        made = self.plan(
+            plan.source,
+            name=plan.name,
+            seed=plan.seed,
+            recipient=plan.recipient,
+            purpose=plan.purpose,
+            progress=progress,
+        )
+        if made.input_digest != plan.input_digest:
+            raise StalePlan("the table has changed since this release was planned; plan it again")
+        if dict(made.method) != dict(plan.method) or made.content != plan.content:
+            raise StalePlan("what would be published is not what was planned; plan it again")
+        return made
+
+    def audit(self, *, against: Sequence[str] | None = None, progress: Progress | None = None) -> Audit:
+        """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers."""
+        from sequester.attacks.audit import audit_histories
+        from sequester.publish.recall import recall
+
+        with self._ledger(read_only=True) as ledger:
+            state = ledger.load()
+        if not state.releases:
+            raise DataError("nothing was published yet, so there is nothing to audit")
+        histories, _ = recall(state, self.policy, state.domains)
+        chosen = self.policy.protect.against if against is None else against
+        return audit_histories(histories, self.policy, against=chosen, progress=progress)
+
+
+def is_idle(ledger: Ledger, policy: Policy) -> bool:
+    """Whether nothing was published with a ledger, and the policy was changed since it was made."""
+    return ledger.series == policy.series and ledger.fingerprint != fingerprint(policy) and not ledger.releases()
+
+
+def _clear_idle(path: Path, policy: Policy, key: Key) -> bool:
+    """Remove an idle ledger, to be made anew; returns whether there was one, and it was encrypted."""
+    with Ledger.open(path, key=key, read_only=True, timeout=_WAIT) as ledger:
+        if not is_idle(ledger, policy):
+            return False
+    # Nobody else has a ledger that one may write to, and so nobody begins a release meanwhile.
+    with Ledger.open(path, key=key, timeout=_WAIT) as ledger:
+        found = is_idle(ledger, policy)
+        if found:
+            path.unlink()
+        return found and ledger.encrypted
+
+
+def _refuse_unsupported(policy: Policy) -> None:
+    protect = policy.protect
+    problems = []
+    if protect.k_map is not None:
+        problems.append(Problem("is a promise about single releases; leave it out of a series", key="protect.k_map"))
+    transient = [name for name, attribute in policy.sensitive.items() if attribute.values == "transient"]
+    if transient and len(policy.sensitive) > 1 and protect.sensitive != "each":
+        problems.append(
+            Problem("values that change cannot be protected jointly with others; use each", key="protect.sensitive")
+        )
+    if problems:
+        raise PolicyError(problems)
+
+
+def _name(source: Any, name: str | None, taken: set[str]) -> str:
+    if name is None:
+        stem = Path(source).name.split(".")[0] if isinstance(source, str | os.PathLike) else ""
+        name = stem if _NAME.fullmatch(stem) and stem not in taken else datetime.now(UTC).strftime("%Y-%m-%d")
+        if name in taken:
+            name = next(f"{name}.{number}" for number in range(2, len(taken) + 3) if f"{name}.{number}" not in taken)
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            "a release's name has letters, digits, '.', '_' and '-' only, and begins with one of the first two"
+        )
+    if name in taken:
+        raise DataError("a release of this name is in the ledger already; give this one another name")
+    return name
