@@ -99,3 +99,32 @@ def test_a_release_that_cannot_be_audited_is_an_error_without_cells(folder: Path
     assert (done.returncode, done.stdout) == (6, "")
     assert says in done.stderr
     assert "CANARY" not in done.stderr
+
+
+LIFETIME = POLICY.replace("role: sensitive", "role: sensitive, values: transient, ordinary: [cold, gout]").replace(
+    "{k: 2,", "{k: 2, lifetime: {l: 2, releases: 4},"
+)
+
+
+def test_a_registration_list_dilutes_and_the_notes_say_what_that_means(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(LIFETIME)
+    command = ["audit", "first.csv", "safe.csv", "-p", "policy.yaml", "--against", "lifetime"]
+    alone = invoke(*command, "--format", "json", cwd=folder)
+    assert (alone.returncode, json.loads(alone.stdout)["measures"]["breach"]) == (4, 0.75)
+    everybody = [f"{number},{20 + number}" for number in range(1, 30)]
+    (folder / "everybody.csv").write_text("\n".join(["id,age", *everybody]))
+    listed = invoke(*command, "--registered", "everybody.csv", cwd=folder)
+    assert listed.returncode == 0
+    assert "knows who may be in a release, not who is" in " ".join(listed.stdout.split())
+
+
+def test_a_registration_list_that_is_not_there_is_an_error(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", "--registered", "nobody.csv", cwd=folder)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "nobody.csv" in done.stderr
+
+
+def test_what_was_not_tried_is_told_with_the_reason(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", cwd=folder)
+    told = " ".join(done.stdout.split())
+    assert "note: difference, tracing and row-order were not tried: there is only one release" in told

@@ -13,7 +13,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sequester.cli import anonymize, audit, check, datasets, demo, init, measure
+from sequester.cli import (
+    anonymize,
+    audit,
+    check,
+    datasets,
+    demo,
+    history,
+    init,
+    ledger,
+    measure,
+    plan,
+    publish,
+    report,
+    show,
+)
 from sequester.cli.terminal import report_error, report_internal
 from sequester.errors import SequesterError
 
@@ -57,7 +71,7 @@ app = typer.Typer(
 )
 
 # In the order of the help.
-for command in (init, check, anonymize, measure, audit, demo, datasets):
+for command in (init, check, anonymize, plan, publish, history, show, report, ledger, audit, measure, demo, datasets):
     command.register(app)
 
 

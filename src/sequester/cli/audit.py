@@ -19,6 +19,10 @@ $ sequester audit 2026-q1.csv 2026-q2.csv -p policy.yaml
 $ sequester audit r1.csv r2.csv -p policy.yaml --against all --explain 1
 
 $ sequester audit r1.csv r2.csv -p policy.yaml --population p1.csv --population p2.csv --format json
+
+$ sequester audit r1.csv r2.csv -p policy.yaml --against lifetime --registered everybody.csv
+
+$ sequester audit --ledger hospital.ledger -p policy.yaml
 """
 _SHOWN = 20
 
@@ -29,10 +33,22 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    releases: Annotated[list[Path], typer.Argument(help="Releases in order of publication.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)],
+    releases: Annotated[
+        list[Path] | None, typer.Argument(help="Releases in order of publication.", show_default=False)
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            "--ledger", "-l", help="Audit what is in a ledger instead; people are numbers.", show_default=False
+        ),
+    ] = None,
     population: Annotated[
         list[Path] | None, typer.Option("--population", help="Who was there, one table per release.")
+    ] = None,
+    registered: Annotated[
+        Path | None,
+        typer.Option("--registered", metavar="FILE", help="Everybody who may be in a release; for lifetime."),
     ] = None,
     against: Annotated[
         list[str] | None,
@@ -49,21 +65,33 @@ def audit(
 
     Findings name sensitive values and, where they are known, people: keep the output private.
     """
+    if (ledger is None) == (not releases):
+        raise typer.BadParameter("name the files of releases, or a ledger with --ledger", param_hint="RELEASES")
+    if ledger is not None and (population or registered or paper):
+        message = "a ledger knows who was there, and is audited exactly; leave --population, --registered, --paper out"
+        raise typer.BadParameter(message, param_hint="--ledger")
+
     from sequester.attacks.audit import audit as run
+    from sequester.cli.series import open_series
     from sequester.cli.terminal import progress, values_may_show
     from sequester.policy import Policy
 
     loaded = Policy.load(policy)
+    series = None if ledger is None else open_series(ledger, loaded, begin=False)
     with progress() as tell:
-        found = run(
-            releases,
-            loaded,
-            population=population or None,
-            against=against,
-            semantics="paper" if paper else "exact",
-            show_values=values_may_show(show_values),
-            progress=tell,
-        )
+        if series is not None:
+            found = series.audit(against=against, progress=tell)
+        else:
+            found = run(
+                releases or [],
+                loaded,
+                population=population or None,
+                registered=registered,
+                against=against,
+                semantics="paper" if paper else "exact",
+                show_values=values_may_show(show_values),
+                progress=tell,
+            )
     if number is not None and number > len(found.findings):
         raise typer.BadParameter(f"there are {len(found.findings)} findings", param_hint="--explain")
     if format is Format.JSON:
@@ -77,22 +105,20 @@ def audit(
 
 
 def _print_json(found: Audit, number: int | None) -> None:
-    from sequester.attacks.explain import explain
     from sequester.cli.terminal import print_json
 
     data = found.to_dict()
     if number is not None:
-        data["explanation"] = explain(found.findings[number - 1], found.histories)
+        data["explanation"] = found.explain(number)
     print_json(data)
 
 
 def _tell(found: Audit, number: int) -> None:
     from rich.text import Text
 
-    from sequester.attacks.explain import explain
     from sequester.cli.terminal import console
 
-    console().print(Text(explain(found.findings[number - 1], found.histories)))
+    console().print(Text(found.explain(number)))
 
 
 def _show(found: Audit) -> None:

@@ -1,7 +1,9 @@
-"""`sequester demo`: from an invented table to a release that is checked, in one command."""
+"""`sequester demo`: a table that is published six times, without a memory and with one."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,18 +11,28 @@ import typer
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
 
-    from sequester.metrics.measure import Measurement
-    from sequester.publish.release import Release
+    from sequester.attacks.audit import Audit
+    from sequester.attacks.finding import Finding
+    from sequester.policy import Policy
+    from sequester.publish.plan import Plan
 
 EXAMPLES = """[bold]Examples[/bold]
 
 $ sequester demo
 
-$ sequester demo --rows 100000 --out trial
+$ sequester demo --rows 12000 --out trial
 """
-DATA, RULES, RELEASE, MARK = "hospital.csv", "policy.yaml", "release", ".sequester-demo"
-SHOWN = 3
+RULES, TABLES, NAIVE, LEDGER, RELEASES, MARK = (
+    "policy.yaml", "tables", "naive", "hospital.ledger", "releases", ".sequester-demo",
+)  # fmt: skip
+_OURS = re.compile(
+    rf"{re.escape(MARK)}|{re.escape(RULES)}|{re.escape(LEDGER)}(\.key|\.wal)?"
+    rf"|({TABLES}|{NAIVE})/\d+\.csv|{RELEASES}/\.?\d+-release-\d+(\.draft)?/(data\.csv|release\.json|report\.html)"
+)
+TIMES = 6
+EXPOSED = 2
 
 
 def register(app: typer.Typer) -> None:
@@ -30,96 +42,179 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("sequester-demo"),
-    rows: Annotated[int, typer.Option(min=1, help="How many invented people.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
+    rows: Annotated[int, typer.Option(min=1, help="How many invented people there are in the end.")] = 3000,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same releases.")] = 1,
 ) -> None:
-    """Invent a hospital's table, anonymize it, measure what was written, and show it.
+    """Invent a hospital whose table grows, publish it six times, and show who is exposed and what safety costs.
 
     An earlier demo in the same folder is replaced.
     """
-    again = out.exists()
-    if again and not _is_demo(out):
+    if out.exists() and not _is_demo(out):
         raise typer.BadParameter(f"{out} exists and is no earlier demo; --out names another folder", param_hint="--out")
 
-    from sequester.cli.terminal import progress
-    from sequester.datasets import hospital, hospital_policy
-    from sequester.metrics.measure import measure
+    from sequester.cli.terminal import console, progress
+    from sequester.datasets import hospital_policy, hospital_series
     from sequester.policy import Policy
-    from sequester.publish.anonymize import anonymize
-    from sequester.publish.files import write_folder
+    from sequester.publish.files import write_file, write_text
 
-    table = hospital(rows, seed=seed)
-    texts = {RULES: hospital_policy(), MARK: "Made by `sequester demo`, which replaces this folder when run again.\n"}
-    write_folder(out, table, DATA, texts, force=again, known=(RELEASE,))
+    if out.exists():
+        shutil.rmtree(out)
+    tables = hospital_series(rows, releases=TIMES, seed=seed)
+    write_text(out / MARK, "Made by `sequester demo`, which replaces this folder when run again.\n")
+    write_text(out / RULES, hospital_policy())
+    for number, table in enumerate(tables, start=1):
+        write_file(table, out / TABLES / f"{number}.csv")
     policy = Policy.load(out / RULES)
+    screen = console()
     with progress() as tell:
-        release = anonymize(out / DATA, policy, seed=seed, progress=tell)
-        published = release.save(out / RELEASE)
-        # The written file, read again and judged by code that has no part in making it.
-        judged = measure(published[0], policy, original=out / DATA)
-    _show(out, table, release, judged, seed=seed)
+        tell("naive releases", 0, 4)
+        audit, published = _publish_naively(out, tables, policy, seed=seed)
+    _show_naive(screen, audit, tables, published)
+    with progress() as tell:
+        plans, safe = _publish_safely(out, policy, seed=seed, progress=tell)
+    _show_safe(screen, plans, safe)
+    _show_files(screen, out)
 
 
 def _is_demo(folder: Path) -> bool:
     """Whether a folder holds what this command writes and nothing else."""
-    files = {str(file.relative_to(folder)) for file in folder.rglob("*")} if folder.is_dir() else set()
-    ours = {DATA, RULES, MARK, RELEASE, f"{RELEASE}/data.csv", f"{RELEASE}/release.json"}
-    return MARK in files and files <= ours
+    files = [str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir()]
+    return MARK in files and all(_OURS.fullmatch(file) for file in files)
 
 
-def _show(out: Path, table: pa.Table, release: Release, judged: Measurement, *, seed: int) -> None:
+def _publish_naively(out: Path, tables: list[pa.Table], policy: Policy, *, seed: int) -> tuple[Audit, list[pa.Table]]:
+    """Every table anonymized on its own, as tools without a memory do, and what an insider makes of all six."""
+    from sequester.attacks.audit import audit
+    from sequester.publish.anonymize import anonymize
+    from sequester.publish.emit import shuffle_rows
+    from sequester.publish.files import write_file
+
+    published, known = [], []
+    for number in range(1, len(tables) + 1):
+        release = anonymize(out / TABLES / f"{number}.csv", policy, seed=seed + number)
+        write_file(release.table, out / NAIVE / f"{number}.csv")
+        members = release.members()
+        order = shuffle_rows(members["class"].to_numpy(), seed=seed + number)
+        published.append(release.table)
+        known.append(release.table.append_column(str(policy.person), members["person"].take(order)))
+    return audit(known, policy, against=["insider"]), published
+
+
+def _publish_safely(out: Path, policy: Policy, *, seed: int, progress: Any) -> tuple[list[Plan], Audit]:
+    from sequester.publish.series import Series
+
+    series = Series.open(out / LEDGER, policy)
+    plans = []
+    for number in range(1, TIMES + 1):
+        plan = series.plan(out / TABLES / f"{number}.csv", name=f"release-{number}", seed=seed, progress=progress)
+        series.publish(plan)
+        plans.append(plan)
+    return plans, series.audit(progress=progress)
+
+
+def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table], published: list[pa.Table]) -> None:
     from rich.text import Text
 
-    from sequester.cli.summary import grid, losses, number
-    from sequester.cli.terminal import console
-
-    screen = console()
-    screen.print(f"A hospital's table about {table.num_rows:,} people, all of them invented, and its release.")
+    sizes = ", ".join(f"{table.num_rows:,}" for table in tables)
+    screen.print(
+        f"A hospital's table grows: {sizes} people, all of them invented. It is published each time, k = 5 and no "
+        "diagnosis more certain than 50%."
+    )
     screen.print()
-    screen.print(_people(table, release, seed=seed, gap=1 if screen.width < 90 else 2))
-    figures = grid()
-    figures.add_row("k", f"{judged.k}: everybody is hidden among {judged.k} people or more")
-    sure = number(judged.confidence)
-    figures.add_row("confidence", f"{sure}: nobody is tied to a diagnosis with more, none and flu aside")
-    figures.add_row("loss", losses(judged))
-    figures.add_row("classes", f"{judged.classes:,} for {judged.records:,} records, {judged.suppressed:,} left out")
+    screen.print(Text("Without a memory", "bold"), "each release keeps its promise. Together they do not:")
+    exposed = {person for finding in audit.findings for person in finding.people}
+    works = ", ".join(
+        f"{attack} ({sum(finding.attack == attack for finding in audit.findings):,})"
+        for attack in audit.tried
+        if any(finding.attack == attack for finding in audit.findings)
+    )
+    people = tables[-1]
+    screen.print(
+        Text.assemble(
+            "  attacks that work: ",
+            (works or "none", "bold red"),
+            f"; exposed: {len(exposed):,} of {people.num_rows:,} people. For example:",
+        )
+    )
+    named = dict(zip(people["patient_id"].to_pylist(), people["name"].to_pylist(), strict=True))
+    for finding in _examples(audit):
+        told = finding.witness
+        screen.print(
+            Text.assemble(
+                "  ",
+                (f"{named[finding.people[0]]} has {finding.value}", "bold red"),
+                f": take {_classes(told['minus'])} of release {told['minus_release']} away from "
+                f"{_classes(told['from'])} of release {told['from_release']}, and nobody else is left.",
+            )
+        )
     screen.print()
-    verdict = Text("all kept", "green") if judged.holds else Text("broken", "bold red")
-    screen.print(Text.assemble("Measured in the written file, promises ", verdict, ":"))
-    screen.print(figures)
-    where = grid()
-    for file, what in (
-        (out / DATA, "the private table"),
-        (out / RULES, "what is promised about it"),
-        (out / RELEASE / "data.csv", "what is published"),
-        (out / RELEASE / "release.json", "its measures"),
-    ):
-        where.add_row(Text(str(file), "bold not dim"), Text(what, "dim"))
-    screen.print()
-    screen.print(where)
 
 
-def _people(table: pa.Table, release: Release, *, seed: int, gap: int) -> Any:
-    """The first people of the private table, each above the published row that is theirs.
+def _examples(audit: Audit) -> list[Finding]:
+    """Findings about one certain person each, the easiest to check by hand first."""
+    certain = [
+        finding
+        for finding in audit.findings
+        if finding.attack == "difference"
+        and finding.about_value
+        and len(finding.people) == 1
+        and finding.observed == 1
+        and len(finding.releases) == 2
+    ]
+    chosen: dict[Any, Finding] = {}
+    for finding in sorted(certain, key=lambda one: len(one.classes)):
+        chosen.setdefault((finding.people, finding.value), finding)
+    return list(chosen.values())[:EXPOSED]
 
-    Only the publisher can tell: it takes the seed, and the people are invented.
-    """
-    import numpy as np
+
+def _classes(numbers: list[int]) -> str:
+    return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {', '.join(map(str, numbers))}"
+
+
+def _show_safe(screen: Console, plans: list[Plan], safe: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sequester.publish.emit import shuffle_rows
+    screen.print(Text("With Sequester's ledger", "bold"), "each release is made safe given all before it:")
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 2), header_style="dim")
+    for title in ("release", "people", "classes", "loss", "unsafe", "merge", "waiting"):
+        table.add_column(title, justify="left" if title == "release" else "right")
+    for plan in plans:
+        loss = {name: f"{values['ail']:.3f}" for name, values in plan.loss.items()}
+        waiting = plan.waiting.held + plan.waiting.retained
+        table.add_row(
+            plan.name,
+            f"{plan.records:,}",
+            f"{plan.classes:,}",
+            Text(loss["release"], "bold"),
+            loss.get("static", loss["release"]),
+            loss.get("merge", loss["release"]),
+            f"{waiting:,}" if waiting else "",
+        )
+    screen.print(table)
+    screen.print(
+        "  loss: average information loss (AIL); unsafe: of the same table without a memory; merge: of the safe "
+        "releases of Byun et al.",
+        style="dim",
+    )
+    verdict = Text("nothing works", "bold green") if safe.holds else Text(f"{len(safe.findings)} work", "bold red")
+    tried = ", ".join(safe.tried)
+    screen.print(Text.assemble("  audit of all six: ", verdict, f" ({tried})."))
+    screen.print()
 
-    order = shuffle_rows(release.members()["class"].to_numpy(), seed=seed)
-    names = [name for name in release.table.column_names if name != "ward"]
-    shown = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    shown.add_column("")
-    for name in names:
-        shown.add_column(name, overflow="fold")
-    for person in table.slice(0, SHOWN).to_pylist():
-        row = len(shown.rows) // 2
-        published = release.table.take(np.flatnonzero(order == row)).select(names).to_pylist()
-        shown.add_row(Text(person["name"]), *(Text(str(person[name])) for name in names))
-        cells = [Text(str(cell), "cyan") for cell in published[0].values()] if published else []
-        shown.add_row(Text("  published", "dim"), *cells)
-    return shown
+
+def _show_files(screen: Console, out: Path) -> None:
+    from rich.text import Text
+
+    from sequester.cli.summary import grid
+
+    where = grid()
+    for file, what in (
+        (out / TABLES, "the private tables"),
+        (out / RULES, "what is promised about them"),
+        (out / NAIVE, "published without a memory"),
+        (out / RELEASES, "published with Sequester: data, measures and a report each"),
+        (out / LEDGER, "what the world already knows; with its key, private"),
+    ):
+        where.add_row(Text(str(file), "bold not dim"), Text(what, "dim"))
+    screen.print(where)

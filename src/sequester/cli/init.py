@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sequester.policy import Policy
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -36,6 +42,7 @@ def init(
     """Propose a commented first policy for a table.
 
     Roles and kinds are guessed from column names and counts. No cell of the table is written into the policy.
+    The key that a series of releases needs is made beside it, unless there is one or SEQUESTER_KEY is set.
     """
     to_stdout = str(out) == "-"
     if not to_stdout and out.exists() and not force:
@@ -74,5 +81,21 @@ def _say_next(out: Path, data: Path) -> None:
     }
     for role, names in found.items():
         screen.print(Text.assemble("  ", (f"{role:18}", "dim"), ", ".join(names) or "none"), soft_wrap=True)
+    _make_key(screen, out, policy)
     screen.print("These are guesses: read the comments in the file and correct it. Then:")
     screen.print(Text(f"  sequester check {out} {data}", "bold"), soft_wrap=True)
+
+
+def _make_key(screen: Console, out: Path, policy: Policy) -> None:
+    """A series keeps who is who as keyed hashes: its key is there from the beginning, unless one is there already."""
+    from rich.text import Text
+
+    from sequester.cli.series import ledger_of
+    from sequester.ledger.key import VARIABLE, Key, key_file
+
+    place = key_file(ledger_of(out, policy))
+    if policy.person is None or VARIABLE in os.environ or place.exists():
+        return
+    Key.make(place)
+    said = ", the key of its series: without it nobody is recognised in later releases. Keep it safe and private."
+    screen.print(Text.assemble("Made ", (str(place), "bold"), said))

@@ -1,8 +1,8 @@
-"""A measurement on a terminal: what it is, what it promises, what it cost."""
+"""Results on a terminal: what a release is, what it promises, what it cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
+    from sequester.publish.plan import Change, Check, Waiting
 
+_WIDTH = 24
+_VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (always safe)"}
 _LOSSES = {"ail": "AIL", "ncp": "NCP", "dm": "DM", "precision": "precision", "entropy": "entropy"}
 
 
@@ -64,6 +67,86 @@ def number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def many(count: int, one: str, more: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def columns(**right: bool) -> Table:
+    """A table with these columns, and whether each is of numbers."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title, numeric in right.items():
+        table.add_column(title, justify="right" if numeric else "left", overflow="fold")
+    return table
+
+
+def changes(change: Change) -> str:
+    """How a table differs from the last release."""
+    parts = [
+        f"{change.newcomers:,} new",
+        f"{change.returned:,} returned" if change.returned else "",
+        f"{change.stayers:,} stay" if change.stayers else "",
+        f"{change.changed:,} of them changed" if change.changed else "",
+        f"{change.leavers:,} left" if change.leavers else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def delays(waiting: Waiting) -> str:
+    """Who cannot be hidden yet, and what is done about it."""
+    longest = many(waiting.oldest, "release", "releases")
+    parts = [
+        f"{many(waiting.held, 'person is', 'people are')} held back, for {longest} at most" if waiting.held else "",
+        f"{many(waiting.retained, 'who left is', 'who left are')} published on" if waiting.retained else "",
+        f"{many(waiting.left_out, 'record is', 'records are')} left out" if waiting.left_out else "",
+    ]
+    return "; ".join(part for part in parts if part) or "nobody"
+
+
+def checks(found: Iterable[Check]) -> Table:
+    """Every attack that was tried: what is required, what it reached, and what is to spare."""
+    from rich.text import Text
+
+    table = columns(attack=False, adversary=False, required=True, reached=True, margin=True, **{"": False})
+    for check in found:
+        verdict = Text("holds", "green") if check.holds else Text("broken", "bold red")
+        figures = (check.required, check.reached, check.margin)
+        table.add_row(check.attack, check.adversary, *(number(figure) for figure in figures), verdict)
+    return table
+
+
+def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]]) -> None:
+    """The loss of a release beside that of the same records without a memory, and by merge."""
+    found = {label: loss[name]["ail"] for name, label in _VERSIONS.items() if name in loss}
+    screen.print("Loss (AIL)")
+    screen.print(bars(screen, found))
+
+
+def bars(screen: Console, values: Mapping[str, float]) -> Table:
+    """Figures, each with a bar to compare them by eye."""
+    from rich.text import Text
+
+    mark = "\u2501" if screen.encoding.startswith("utf") else "-"
+    highest = max(values.values(), default=0)
+    table = grid()
+    for name, value in values.items():
+        length = round(_WIDTH * value / highest) if highest > 0 else 0
+        table.add_row(f"  {name}", Text.assemble(f"{number(value):>6}  ", (mark * length, "cyan")))
+    return table
+
+
+def show_notes(screen: Console, notes: Iterable[str]) -> None:
+    """What else there is to know."""
+    from rich.text import Text
+
+    for place, note in enumerate(notes):
+        if not place:
+            screen.print()
+        screen.print(Text(f"note: {note}", "dim"))
 
 
 def _promises(promises: Iterable[Outcome]) -> Table:

@@ -51,6 +51,18 @@ def values_may_show(wanted: bool) -> bool:
     return wanted and allowed
 
 
+def may_ask() -> bool:
+    """Whether somebody is there to read a question and to answer it."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def yes_or_no(question: str) -> bool:
+    """Ask on stderr, where results are not; no answer is a no."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
     """Called with a stage, its number and how many there are, it moves a bar on stderr if that is a terminal.
@@ -128,8 +140,8 @@ def report_internal(error: Exception) -> None:
         where = f" in {file}, line {ours[-1].lineno}"
     sys.stderr.write(
         f"internal error: {type(error).__name__}{where}\n"
-        "This is a mistake in Sequester, and nothing was published. SEQUESTER_DEBUG=1 shows the whole error,\n"
-        "which may quote cells of your data: look before you share it.\n"
+        "This is a mistake in Sequester. Releases appear whole or not at all. SEQUESTER_DEBUG=1 shows the whole\n"
+        "error, which may quote cells of your data: look before you share it.\n"
     )
 
 

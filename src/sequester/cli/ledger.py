@@ -1,0 +1,167 @@
+"""`sequester ledger`: is the ledger of a series what was written, and copies of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sequester.cli.series import Folder, LedgerFile, PolicyOrNot
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from sequester.attacks.audit import Audit
+    from sequester.ledger import Verification
+
+VERIFY = """[bold]Examples[/bold]
+
+$ sequester ledger verify --policy policy.yaml
+
+$ sequester ledger verify --ledger hospital.ledger --format json
+"""
+EXPORT = """[bold]Examples[/bold]
+
+$ sequester ledger export backup --policy policy.yaml
+"""
+IMPORT = """[bold]Examples[/bold]
+
+$ sequester ledger import backup --ledger restored.ledger
+
+$ SEQUESTER_KEY=... sequester ledger import backup --ledger restored.ledger --encrypted
+"""
+BROKEN, DAMAGED = 4, 6
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the application."""
+    commands = typer.Typer(no_args_is_help=True, help="Verify, export or import the ledger of a series.")
+    commands.command("verify", epilog=VERIFY)(verify)
+    commands.command("export", epilog=EXPORT)(export)
+    commands.command("import", epilog=IMPORT)(import_)
+    app.add_typer(commands, name="ledger")
+
+
+def verify(
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Check every hash, signature and count of a ledger, the release folders, and, with its policy, all releases anew.
+
+    The exit code is 6 if the ledger or a release folder is not what was written, and 4 if an attack works.
+    """
+    from sequester.cli.series import find_ledger
+    from sequester.cli.terminal import print_json
+    from sequester.ledger import Key, Ledger
+
+    path = find_ledger(policy, ledger)
+    folder = path.parent / "releases" if releases is None else releases
+    with Ledger.open(path, key=Key.need(path), read_only=True) as opened:
+        found = opened.verify(releases=folder)
+    audit = _audit(policy, path, folder) if policy is not None and found.holds and found.releases else None
+    if format is Format.JSON:
+        print_json({"ledger": str(path), **found.to_dict(), "audit": None if audit is None else _brief(audit)})
+    else:
+        _show(path, found, audit, audited=policy is not None)
+    if not found.holds:
+        raise typer.Exit(DAMAGED)
+    if audit is not None and not audit.holds:
+        raise typer.Exit(BROKEN)
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Write everything in a ledger to Parquet files. They are as private as the ledger; its key is not in them."""
+    from sequester.cli.series import find_ledger, read_ledger
+    from sequester.cli.summary import many
+    from sequester.cli.terminal import print_json
+
+    path = find_ledger(policy, ledger)
+    with read_ledger(path) as opened:
+        opened.export(folder)
+        releases = len(opened.releases())
+    if format is Format.JSON:
+        print_json({"ledger": str(path), "folder": str(folder), "releases": releases})
+    else:
+        done = f"Exported {many(releases, 'release', 'releases')} to {folder}."
+        typer.echo(f"{done} It is as private as the ledger; the key is not in it.")
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="A folder that `export` wrote.", show_default=False)],
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    encrypted: Annotated[bool, typer.Option("--encrypted", help="Encrypt the new ledger with its key.")] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Make a new ledger of an export, after everything in it was verified.
+
+    The key must be beside the new ledger, as LEDGER.key, or in SEQUESTER_KEY.
+    """
+    from sequester.cli.series import find_ledger
+    from sequester.cli.summary import many
+    from sequester.cli.terminal import print_json
+    from sequester.ledger import Key, Ledger
+
+    path = find_ledger(policy, ledger)
+    with Ledger.import_(folder, path, Key.need(path), encrypted=encrypted) as opened:
+        releases = len(opened.releases())
+    if format is Format.JSON:
+        print_json({"ledger": str(path), "folder": str(folder), "releases": releases})
+    else:
+        typer.echo(f"Imported {many(releases, 'release', 'releases')} into {path}.")
+
+
+def _audit(policy: Path, path: Path, folder: Path) -> Audit:
+    from sequester.cli.series import open_series
+    from sequester.cli.terminal import progress
+    from sequester.policy import Policy
+
+    series = open_series(path, Policy.load(policy), folder, begin=False)
+    with progress() as tell:
+        return series.audit(progress=tell)
+
+
+def _brief(audit: Audit) -> dict[str, Any]:
+    """An audit without its findings, which name values."""
+    return {
+        "holds": audit.holds,
+        "findings": len(audit.findings),
+        "tried": list(audit.tried),
+        "measures": dict(audit.measures),
+        "notes": list(audit.notes),
+    }
+
+
+def _show(path: Path, found: Verification, audit: Audit | None, *, audited: bool) -> None:
+    from rich.text import Text
+
+    from sequester.cli.summary import many
+    from sequester.cli.terminal import console
+
+    screen = console()
+    for problem in found.problems:
+        screen.print(Text.assemble(("wrong: ", "bold red"), problem), soft_wrap=True)
+    if not found.holds:
+        text = (
+            f": {many(len(found.problems), 'problem', 'problems')}. Restore what is wrong from a backup or an export."
+        )
+        screen.print(Text.assemble((str(path), "bold"), text), soft_wrap=True)
+        return
+    releases = many(found.releases, "release", "releases")
+    what = f" is what was written: {releases}, {found.people:,} people; so are the release folders."
+    screen.print(Text.assemble((str(path), "bold"), what), soft_wrap=True)
+    if audit is not None and audit.holds:
+        screen.print(Text(f"No attack works on them together: {', '.join(audit.tried)} were tried.", "green"))
+    elif audit is not None:
+        attacks = many(len(audit.findings), "attack works", "attacks work")
+        text = f"{attacks} on them together; see them with `sequester audit --ledger`."
+        screen.print(Text(text, "bold red"))
+    elif not audited:
+        screen.print(Text("The releases were not audited: that takes the policy.", "dim"))

@@ -1,0 +1,174 @@
+"""`sequester plan`: the next release of a series, made and judged, and known to nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sequester.cli.series import Folder, LedgerFile, PolicyFile
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sequester.policy import Policy
+    from sequester.publish.plan import Plan
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester plan 2026-q3.csv --policy policy.yaml
+
+$ sequester plan 2026-q3.csv -p policy.yaml --out next.plan
+
+$ sequester plan 2026-q3.parquet -p policy.yaml --recipient university --purpose research --format json
+"""
+BROKEN = 4
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("plan", epilog=EXAMPLES)(plan)
+
+
+def plan(
+    data: Annotated[Path, typer.Argument(help="The table as it is now, csv or parquet.", show_default=False)],
+    policy: PolicyFile,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    name: Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Makes the release repeatable; keep it private.", show_default="random")
+    ] = None,
+    recipient: Annotated[str | None, typer.Option(help="Who the release is for.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="What the release is for.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Save the plan, to publish it later; keep it private.", show_default=False),
+    ] = None,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Make the next release of a series and tell what it changes, promises and costs. Publishes nothing.
+
+    The exit code is 4 if what is promised cannot be kept together with what was published before.
+    """
+    if out is not None:
+        _refuse_other(out)
+
+    from sequester.cli.series import ledger_of
+    from sequester.cli.terminal import console, print_json, values_may_show
+    from sequester.policy import Policy
+
+    rules = Policy.load(policy)
+    path = ledger if ledger is not None else ledger_of(policy, rules)
+    how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose}
+    made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), **how)
+    if format is Format.JSON:
+        print_json({**plan_to_dict(made), "ledger": str(path), "saved": None if out is None else str(out)})
+    else:
+        screen = console()
+        show_plan(screen, made)
+        _say_next(screen, data, policy, ledger, releases, out)
+    if not made.holds:
+        raise typer.Exit(BROKEN)
+
+
+def _make(data: Path, rules: Policy, path: Path, releases: Path | None, out: Path | None, **how: Any) -> Plan:
+    from dataclasses import replace
+
+    from sequester.cli.series import open_series, trial_series
+    from sequester.cli.terminal import progress
+
+    if out is None:
+        with trial_series(path, rules, releases) as series, progress() as tell:
+            return series.plan(data, progress=tell, **how)
+    # A plan that is kept is kept for one ledger, so that has to be there.
+    series = open_series(path, rules, releases)
+    with progress() as tell:
+        made = series.plan(data, progress=tell, **how)
+    # Whoever publishes it may stand in another folder.
+    replace(made, source=str(data.resolve())).save(out)
+    return made
+
+
+def _refuse_other(out: Path) -> None:
+    """A plan replaces a plan, and nothing else."""
+    if out.exists() and not is_plan(out):
+        raise typer.BadParameter(f"{out} exists and is no plan; name another file", param_hint="--out")
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a saved plan, right or damaged."""
+    if path.suffix == ".plan":
+        return path.is_file()
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(64)
+    except OSError:
+        return False
+    return start.lstrip().startswith(b"{") and b'"sequester-plan"' in start
+
+
+def plan_to_dict(made: Plan) -> dict[str, Any]:
+    """A plan without its seed, which tells the order of the rows."""
+    return {name: value for name, value in made.to_dict().items() if name != "seed"}
+
+
+def show_plan(screen: Console, made: Plan) -> None:
+    """What changes, who waits, what is promised and reached, what it costs."""
+    from rich.text import Text
+
+    from sequester.cli.summary import changes, checks, delays, grid, many, show_notes, show_price
+
+    size = f"{many(made.records, 'record', 'records')} in {many(made.classes, 'class', 'classes')}"
+    title = f"Release {made.number} of {made.series}, "
+    screen.print(Text.assemble(title, (made.folder, "bold"), f", by {made.method['name']}: {size}."), soft_wrap=True)
+    screen.print()
+    facts = grid()
+    for label, text in (("recipient", made.recipient), ("purpose", made.purpose)):
+        if text is not None:
+            facts.add_row(label, Text(text))
+    facts.add_row("changes", changes(made.change))
+    facts.add_row("waiting", delays(made.waiting))
+    screen.print(facts)
+    screen.print()
+    screen.print(checks(made.checks))
+    screen.print()
+    show_price(screen, made.loss)
+    _show_levers(screen, made)
+    show_notes(screen, made.notes)
+    if not made.holds:
+        attacks = many(made.findings, "attack works", "attacks work")
+        text = f"{attacks} on the series with this release: publishing it needs --i-know-this-leaks."
+        screen.print()
+        screen.print(Text(text, "bold red"))
+
+
+def _show_levers(screen: Console, made: Plan) -> None:
+    """What publishing less often would save."""
+    if not made.levers:
+        return
+
+    from sequester.cli.summary import bars
+
+    screen.print()
+    screen.print("Expected loss of the newcomers (AIL) if they are published")
+    labels = {"now": "now", "with next": "with the next increment", "with next two": "with the next two"}
+    screen.print(bars(screen, {labels.get(name, name): value for name, value in made.levers.items()}))
+
+
+def _say_next(
+    screen: Console, data: Path, policy: Path, ledger: Path | None, releases: Path | None, out: Path | None
+) -> None:
+    from rich.text import Text
+
+    places = "".join(f" --{name} {path}" for name, path in (("ledger", ledger), ("releases", releases)) if path)
+    screen.print()
+    if out is not None:
+        screen.print(Text.assemble("Saved as ", (str(out), "bold"), ". "), soft_wrap=True, end="")
+    screen.print("Nothing is published. To publish it:")
+    screen.print(Text(f"  sequester publish {out or data} --policy {policy}{places}", "bold"), soft_wrap=True)

@@ -1,0 +1,148 @@
+"""`sequester publish`: the next release of a series, as planned before or planned now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sequester.cli.series import Folder, LedgerFile, PolicyFile
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from sequester.publish.plan import Plan
+    from sequester.publish.release import Release
+    from sequester.publish.series import Series
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester publish next.plan --policy policy.yaml
+
+$ sequester publish 2026-q3.csv -p policy.yaml
+
+$ sequester publish 2026-q3.csv -p policy.yaml --name 2026-q3 --yes --format json
+"""
+STOPPED = 130
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("publish", epilog=EXAMPLES)(publish)
+
+
+def publish(
+    what: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN|DATA", help="A saved plan, or the table as it is now, csv or parquet.", show_default=False
+        ),
+    ],
+    policy: PolicyFile,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    name: Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Makes the release repeatable; keep it private.", show_default="random")
+    ] = None,
+    recipient: Annotated[str | None, typer.Option(help="Who the release is for.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="What the release is for.")] = None,
+    encrypted: Annotated[bool, typer.Option("--encrypted", help="Begin the series with an encrypted ledger.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Publish without asking.")] = False,
+    leaks: Annotated[
+        bool, typer.Option("--i-know-this-leaks", help="Publish although attacks work; for method static.")
+    ] = False,
+    show_values: Annotated[
+        bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Publish the next release of a series: a plan that was saved, or a table, which is planned and shown first.
+
+    A plan is refused, with exit code 5, if the ledger, the table or the policy has changed since it was made.
+    """
+    from sequester.cli.plan import is_plan
+    from sequester.cli.terminal import may_ask, print_json, values_may_show
+
+    saved = is_plan(what)
+    how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose}
+    if saved and any(value is not None for value in how.values()):
+        given = next(option for option, value in how.items() if value is not None)
+        raise typer.BadParameter("is what the plan says; plan again to change it", param_hint=f"--{given}")
+    if not saved and not yes and not may_ask():
+        message = (
+            "there is no terminal to ask at: give --yes, or save a plan with `sequester plan --out` and publish it"
+        )
+        raise typer.BadParameter(message, param_hint="--yes")
+
+    from sequester.cli.series import ledger_of, open_series
+    from sequester.policy import Policy
+    from sequester.publish.plan import Plan
+
+    rules = Policy.load(policy)
+    plan = Plan.load(what) if saved else None
+    series = open_series(ledger or ledger_of(policy, rules), rules, releases, encrypted=encrypted)
+    if plan is None:
+        plan = _plan(series, what, show_values=values_may_show(show_values), **how)
+        _show_and_ask(plan, format, ask=not yes, leaks=leaks)
+    release = _publish(series, plan, leaks=leaks)
+    if format is Format.JSON:
+        place = {"folder": str(release.folder), "ledger": str(series.path), "recovered": list(series.recovered)}
+        print_json({**release.to_dict(), **place})
+    else:
+        _show(plan, release)
+
+
+def _plan(series: Series, data: Path, **how: Any) -> Plan:
+    from sequester.cli.terminal import progress
+
+    with progress() as tell:
+        return series.plan(data, progress=tell, **how)
+
+
+def _show_and_ask(plan: Plan, format: Format, *, ask: bool, leaks: bool) -> None:
+    """Show the plan where results go, or beside them; then ask, once."""
+    from sequester.cli.plan import show_plan
+    from sequester.cli.terminal import console, yes_or_no
+
+    if format is Format.TEXT or ask:
+        screen = console(stderr=format is Format.JSON)
+        show_plan(screen, plan)
+        screen.print()
+    if not plan.holds and not leaks:
+        return
+    if ask and not yes_or_no(f"Publish {plan.folder}?"):
+        from sequester.cli.series import say
+
+        say("Nothing was published.")
+        raise typer.Exit(STOPPED)
+
+
+def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
+    from sequester.cli.summary import many
+    from sequester.cli.terminal import progress
+    from sequester.errors import GuaranteeError
+
+    if not plan.holds and not leaks:
+        attacks = many(plan.findings, "attack works", "attacks work")
+        raise GuaranteeError(
+            f"{attacks} on the series with this release, because method static does not look at what was published "
+            "before: choose another method, or publish it with --i-know-this-leaks. Nothing was published.",
+            guarantee="series",
+        )
+    with progress() as tell:
+        return series.publish(plan, i_know_this_leaks=leaks, progress=tell)
+
+
+def _show(plan: Plan, release: Release) -> None:
+    from rich.text import Text
+
+    from sequester.cli.summary import many, show_files
+    from sequester.cli.terminal import console
+
+    screen = console()
+    records = many(plan.records, "record", "records")
+    text = Text.assemble("Published ", (plan.folder, "bold"), f" of {plan.series}: {records}.")
+    screen.print(text, soft_wrap=True)
+    assert release.folder is not None
+    show_files(screen, [release.folder, *sorted(release.folder.iterdir())])

@@ -1,0 +1,108 @@
+"""`sequester show`: one release of a series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sequester.cli.series import Folder, LedgerFile, PolicyOrNot
+from sequester.cli.terminal import Format
+
+if TYPE_CHECKING:
+    from sequester.ledger import Entry, Ledger
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester show 2 --policy policy.yaml
+
+$ sequester show 2026-q3 --ledger hospital.ledger --format json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("show", epilog=EXAMPLES)(show)
+
+
+def show(
+    release: Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)],
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Show one release: what changed, who waited, what was promised and reached, what it cost.
+
+    Takes no key, unless the ledger is encrypted.
+    """
+    from sequester.cli.series import entry_to_dict, find_ledger, find_release, folder_of, read_ledger
+    from sequester.cli.terminal import print_json
+
+    path = find_ledger(policy, ledger)
+    with read_ledger(path) as opened:
+        entries = opened.releases()
+        entry = find_release(entries, release)
+        ages = _ages(opened, entry) if entry.number == len(entries) else None
+        series = opened.series
+    folder = folder_of(entry, path, releases)
+    if format is Format.JSON:
+        # JSON has text for keys; a list keeps the ages numbers.
+        queue = None if ages is None else [{"releases": age, "people": people} for age, people in ages.items()]
+        print_json({"series": series, **entry_to_dict(entry), "folder": str(folder), "queue": queue})
+    else:
+        _show(series, entry, folder, ages)
+
+
+def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
+    """Of those who wait after the last release: for how many releases, and how many people."""
+    import numpy as np
+
+    if not entry.summary.get("waiting", {}).get("held"):
+        return {}
+    age, people = np.unique(entry.number + 1 - ledger.load().queue.since, return_counts=True)
+    return dict(zip(age.tolist(), people.tolist(), strict=True))
+
+
+def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) -> None:
+    from rich.text import Text
+
+    from sequester.cli.summary import changes, checks, delays, grid, many, show_notes, show_price
+    from sequester.cli.terminal import console
+    from sequester.publish.plan import Change, Waiting
+
+    screen, summary = console(), entry.summary
+    screen.print(
+        Text.assemble(
+            f"Release {entry.number} of {series}, ", (entry.name, "bold"), f", {entry.status}, by {entry.method}."
+        ),
+        soft_wrap=True,
+    )
+    screen.print()
+    facts = grid()
+    facts.add_row("folder", Text(str(folder)))
+    facts.add_row("recorded", f"{entry.created[:10]} {entry.created[11:19]} UTC")
+    for label, text in (("recipient", entry.recipient), ("purpose", entry.purpose)):
+        if text is not None:
+            facts.add_row(label, Text(text))
+    facts.add_row("records", f"{entry.records:,} in {entry.classes:,} classes; {entry.people:,} people so far")
+    facts.add_row("changes", changes(Change(**summary.get("change", {}))))
+    facts.add_row("waiting", delays(Waiting(**summary.get("waiting", {}))))
+    for age, people in (ages or {}).items():
+        facts.add_row("", f"{many(people, 'waits', 'wait')} for {many(age, 'release', 'releases')}")
+    facts.add_row("versions", Text(", ".join(f"{name} {version}" for name, version in entry.versions.items())))
+    facts.add_row("data", Text(entry.output_digest))
+    facts.add_row("hash", Text(entry.hash))
+    screen.print(facts)
+    screen.print()
+    screen.print(checks(_checks(summary.get("checks", []))))
+    screen.print()
+    show_price(screen, summary.get("loss", {}))
+    show_notes(screen, summary.get("notes", []))
+
+
+def _checks(found: list[dict[str, Any]]) -> list[Any]:
+    from sequester.publish.plan import Check
+
+    return [Check(**{name: value for name, value in check.items() if name != "margin"}) for check in found]

@@ -1,0 +1,341 @@
+"""`sequester plan` and `sequester publish` as they are used: on files, by people and by scripts, and at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clinic import CANARY, LEDGER, POLICY, contents, edit, publish_two, set_up
+from command import invoke, sequester
+from sequester.cli.app import app
+from sequester.ledger import Key, Ledger
+
+RULES = ("-p", "policy.yaml")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish_two(tmp_path_factory.mktemp("clinic"))
+
+
+@pytest.fixture
+def series(published: Path, tmp_path: Path) -> Path:
+    """Two releases, to go on from."""
+    return Path(shutil.copytree(published, tmp_path / "series"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Nothing published yet."""
+    return set_up(tmp_path)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in (folder / "releases").iterdir())
+
+
+def test_a_plan_of_the_first_release_leaves_nothing_behind(folder: Path) -> None:
+    before = contents(folder)
+    done = sequester("plan", "q1.csv", *RULES, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Release 1 of clinic, 0001-q1, by mondrian: 60 records in" in done.stdout
+    assert "sequester publish q1.csv --policy policy.yaml" in done.stdout
+    assert contents(folder) == before
+
+
+def test_a_plan_changes_nothing(series: Path) -> None:
+    before = contents(series)
+    done = sequester("plan", "q3.csv", *RULES, cwd=series)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert contents(series) == before
+
+
+def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series: Path) -> None:
+    done = invoke("plan", "q3.csv", *RULES, "--recipient", "university", cwd=series)
+    text = " ".join(done.stdout.split())
+    assert "1 new, 90 stay" in text
+    assert "1 person is held back, for 1 release at most" in text
+    assert "recipient university" in text
+    assert "attack adversary required reached margin" in text
+    assert "difference insider 2 2 0 holds" in text
+    assert "without a memory (unsafe)" in text
+    assert "merge (always safe)" in text
+    first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
+    assert "60 stay, 30 left" in first
+
+
+def test_a_plan_tells_what_waiting_for_more_people_would_save(folder: Path) -> None:
+    found = json.loads(invoke("plan", "q1.csv", *RULES, "--format", "json", cwd=folder).stdout)["levers"]
+    assert 0 < found["with next two"] < found["with next"] < found["now"]
+    assert "with the next increment" in invoke("plan", "q1.csv", *RULES, cwd=folder).stdout
+
+
+def test_the_json_of_a_plan_is_one_document_without_the_seed(series: Path) -> None:
+    done = invoke("plan", "q3.csv", *RULES, "--seed", "918273645", "--format", "json", cwd=series)
+    found = json.loads(done.stdout)
+    assert (found["number"], found["name"], found["holds"]) == (3, "q3", True)
+    assert found["change"] == {"newcomers": 1, "returned": 0, "stayers": 90, "changed": 0, "leavers": 0}
+    assert found["waiting"]["held"] == 1
+    assert {"attack", "required", "reached", "margin", "holds"} <= set(found["checks"][0])
+    assert "918273645" not in done.stdout
+
+
+def test_a_saved_plan_is_published_as_it_was_planned(series: Path) -> None:
+    done = sequester("plan", "q3.csv", *RULES, "--name", "autumn", "--out", "next.plan", cwd=series)
+    assert done.returncode == 0, done.stderr
+    assert "sequester publish next.plan --policy policy.yaml" in done.stdout
+    planned = json.loads((series / "next.plan").read_text())
+    # From another folder, without a terminal: a plan was looked at already.
+    elsewhere = series / "elsewhere"
+    elsewhere.mkdir()
+    done = sequester("publish", "../next.plan", "-p", "../policy.yaml", "--format", "json", cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["number"], found["name"], found["records"]) == (3, "autumn", planned["records"])
+    assert Path(found["folder"]) == Path("../releases/0003-autumn")
+    assert names(series) == ["0001-q1", "0002-q2", "0003-autumn"]
+    assert {file.name for file in (series / "releases/0003-autumn").iterdir()} == {
+        "data.csv",
+        "release.json",
+        "report.html",
+    }
+
+
+def test_a_plan_of_the_first_release_can_be_saved_and_published(folder: Path) -> None:
+    done = invoke("plan", "q1.csv", *RULES, "--out", "first.plan", cwd=folder)
+    assert done.returncode == 0
+    assert "Made the ledger clinic.ledger and its key, clinic.ledger.key" in done.stderr
+    assert invoke("publish", "first.plan", *RULES, cwd=folder).returncode == 0
+    assert names(folder) == ["0001-q1"]
+
+
+def test_a_plan_replaces_a_plan_and_nothing_else(series: Path) -> None:
+    before = (series / "q3.csv").read_bytes()
+    done = invoke("plan", "q3.csv", *RULES, "--out", "q3.csv", cwd=series)
+    assert done.returncode == 2
+    assert "no plan" in done.stderr
+    assert (series / "q3.csv").read_bytes() == before
+    for seed in (1, 2):
+        assert invoke("plan", "q3.csv", *RULES, "--seed", seed, "--out", "p.json", cwd=series).returncode == 0
+    assert json.loads((series / "p.json").read_text())["seed"] == 2
+
+
+def test_publishing_without_a_terminal_needs_yes(folder: Path) -> None:
+    before = contents(folder)
+    done = sequester("publish", "q1.csv", *RULES, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give --yes" in " ".join(done.stderr.split())
+    assert contents(folder) == before
+
+
+def test_publishing_with_yes_shows_the_plan_and_where_the_release_is(folder: Path) -> None:
+    done = sequester("publish", "q1.csv", *RULES, "--yes", cwd=folder)
+    assert done.returncode == 0
+    assert "Release 1 of clinic, 0001-q1" in done.stdout
+    assert "Published 0001-q1 of clinic: 60 records." in done.stdout
+    assert "releases/0001-q1/data.csv" in done.stdout
+    assert (folder / "releases/0001-q1/data.csv").is_file()
+    assert (folder / "clinic.ledger.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 130), ("\x04", 130), ("\x03", 130)])
+def test_on_a_terminal_it_asks_once_and_only_yes_is_yes(series: Path, answer: str, code: int) -> None:
+    before = (series / LEDGER).read_bytes()
+    found, said = answered(answer, "publish", "q3.csv", *RULES, cwd=series)
+    assert found == code, said
+    assert said.count("Publish 0003-q3? [y/N]") == 1
+    assert names(series) == ["0001-q1", "0002-q2", *(["0003-q3"] if code == 0 else [])]
+    assert ((series / LEDGER).read_bytes() == before) == (code != 0)
+
+
+def answered(answer: str, *arguments: object, cwd: Path) -> tuple[int, str]:
+    """Exit code and what is written when a person at a terminal types an answer to a question."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sequester", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"},
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        # Ctrl-C is for whoever the terminal belongs to.
+        preexec_fn=own_terminal,
+    )
+    os.close(child)
+    written, typed = b"", False
+    while True:
+        try:
+            part = os.read(parent, 4096)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not part:
+            break
+        written += part
+        if not typed and b"[y/N] " in written:
+            os.write(parent, answer.encode())
+            typed = True
+    os.close(parent)
+    return process.wait(timeout=120), written.decode()
+
+
+def own_terminal() -> None:
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_what_the_plan_says_cannot_be_said_again(series: Path) -> None:
+    invoke("plan", "q3.csv", *RULES, "--out", "next.plan", cwd=series)
+    done = invoke("publish", "next.plan", *RULES, "--name", "other", cwd=series)
+    assert done.returncode == 2
+    assert "plan again to change it" in done.stderr
+    assert names(series) == ["0001-q1", "0002-q2"]
+
+
+def test_ledger_and_releases_may_be_elsewhere(folder: Path) -> None:
+    places = ("--ledger", "books/my.ledger", "--releases", "out")
+    done = invoke("publish", "q1.csv", *RULES, *places, "--yes", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out/0001-q1/data.csv").is_file()
+    assert (folder / "books/my.ledger.key").is_file()
+    said = invoke("plan", "q2.csv", *RULES, *places, cwd=folder).stdout
+    assert "sequester publish q2.csv --policy policy.yaml --ledger books/my.ledger --releases out" in said
+
+
+@pytest.mark.parametrize("method", ["merge", "grow", "full-domain", "mondrian"])
+def test_every_method_of_a_series_publishes_and_is_safe(folder: Path, method: str) -> None:
+    edit(folder / "policy.yaml", "name: mondrian", f"name: {method}")
+    for name in ("q1", "q2", "q3"):
+        done = invoke("publish", f"{name}.csv", *RULES, "--yes", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    assert names(folder) == ["0001-q1", "0002-q2", "0003-q3"]
+    assert invoke("audit", "--ledger", LEDGER, *RULES, cwd=folder).returncode == 0
+
+
+def test_static_is_not_published_unless_one_knows_that_it_leaks(series: Path) -> None:
+    edit(series / "policy.yaml", "name: mondrian", "name: static")
+    before = (series / LEDGER).read_bytes()
+    planned = invoke("plan", "q3.csv", *RULES, "--out", "next.plan", cwd=series)
+    assert planned.returncode == 4
+    assert "broken" in planned.stdout
+    for what in ("q3.csv", "next.plan"):
+        done = invoke("publish", what, *RULES, "--yes", cwd=series)
+        assert done.returncode == 4
+        assert "--i-know-this-leaks" in done.stderr
+    assert (series / LEDGER).read_bytes() == before
+    done = invoke("publish", "next.plan", *RULES, "--i-know-this-leaks", cwd=series)
+    assert done.returncode == 0, done.stderr
+    assert invoke("audit", "--ledger", LEDGER, *RULES, cwd=series).returncode == 4
+    assert invoke("ledger", "verify", *RULES, cwd=series).returncode == 4
+
+
+def test_two_publishers_at_once_never_publish_on_the_same_past(series: Path) -> None:
+    command = [sys.executable, "-m", "sequester", "publish", "q3.csv", *RULES, "--yes", "--name"]
+    both = [
+        subprocess.Popen([*command, name], cwd=series, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    said = [process.communicate(timeout=120)[1] for process in both]
+    codes = sorted(process.returncode for process in both)
+    assert codes in ([0, 0], [0, 5]), said
+    assert len(names(series)) == 2 + codes.count(0)
+    assert invoke("ledger", "verify", *RULES, cwd=series).returncode == 0
+
+
+def test_while_another_command_has_the_ledger_the_exit_code_is_5(series: Path) -> None:
+    path = series / LEDGER
+    with Ledger.open(path, key=Key.need(path)):
+        done = sequester("publish", "q3.csv", *RULES, "--yes", cwd=series)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "another command has the ledger" in done.stderr
+    assert names(series) == ["0001-q1", "0002-q2"]
+
+
+@pytest.mark.parametrize("stop", ["begun", "shown"])
+@pytest.mark.parametrize("next_command", ["plan", "publish", "verify"])
+def test_the_next_command_says_what_an_interrupted_one_left(
+    series: Path, monkeypatch: pytest.MonkeyPatch, stop: str, next_command: str
+) -> None:
+    def interrupt(name: str) -> None:
+        if name == stop:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sequester.publish.commit.step", interrupt)
+        assert invoke("publish", "q3.csv", *RULES, "--yes", cwd=series).returncode == 130
+    commands = {
+        "plan": ("plan", "q3.csv", *RULES),
+        "publish": ("publish", "q3.csv", *RULES, "--yes", "--format", "json"),
+        "verify": ("ledger", "verify", *RULES),
+    }
+    done = invoke(*commands[next_command], cwd=series)
+    assert done.returncode == 0, done.stderr
+    assert "Release 3 (q3) was begun by a command that did not end; it is finished." in done.stderr
+    assert names(series)[2] == "0003-q3"
+    if next_command == "publish":
+        assert len(json.loads(done.stdout)["recovered"]) == 1
+
+
+def test_nothing_that_is_printed_or_shared_names_a_person_or_a_value(series: Path) -> None:
+    edit(series / "policy.yaml", "name: mondrian", "name: merge")
+    for command in (
+        ("plan", "q3.csv", "--out", "next.plan"),
+        ("plan", "q3.csv", "--format", "json"),
+        ("publish", "q3.csv", "--yes"),
+        ("publish", "q3.csv", "--yes", "--name", "again", "--format", "json"),
+        ("show", "3"),
+        ("show", "3", "--format", "json"),
+        ("history", "--log"),
+        ("history", "--log", "--format", "json"),
+        ("ledger", "verify"),
+        ("ledger", "verify", "--format", "json"),
+    ):
+        done = invoke(*command, *RULES, cwd=series)
+        assert done.returncode == 0, done.stderr
+        assert CANARY not in done.stdout + done.stderr
+    assert CANARY not in (series / "next.plan").read_text()
+    for text in (*series.glob("releases/*/release.json"), *series.glob("releases/*/report.html")):
+        assert CANARY not in text.read_text()
+
+
+def test_an_encrypted_ledger_is_begun_encrypted_or_not_at_all(folder: Path) -> None:
+    done = invoke("publish", "q1.csv", *RULES, "--yes", "--encrypted", cwd=folder)
+    if done.returncode == 6:
+        # Where DuckDB has nothing to encrypt with, that is said, and there is no ledger in the clear instead.
+        assert "httpfs" in done.stderr
+        assert not (folder / LEDGER).exists()
+        return
+    assert done.returncode == 0
+    assert invoke("history", *RULES, cwd=folder).returncode == 0
+    (folder / "clinic.ledger.key").rename(folder / "gone")
+    assert invoke("history", *RULES, cwd=folder).returncode == 6
+
+
+def test_a_ledger_that_exists_is_not_encrypted_later(series: Path) -> None:
+    done = invoke("publish", "q3.csv", *RULES, "--yes", "--encrypted", cwd=series)
+    assert done.returncode == 2
+    assert "export it" in " ".join(done.stderr.split())
+
+
+def test_help_has_examples_and_the_policy_is_needed(folder: Path) -> None:
+    assert {"plan", "publish", "history", "show", "report"} <= {command.name for command in app.registered_commands}
+    for command in ("verify", "export", "import"):
+        assert f"$ sequester ledger {command}" in invoke("ledger", command, "--help", cwd=folder).stdout
+    for command in ("plan", "publish"):
+        assert invoke(command, "q1.csv", cwd=folder).returncode == 2
+
+
+def test_without_a_person_column_there_is_no_series(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY.replace("person: id\n", ""))
+    done = invoke("plan", "q1.csv", *RULES, cwd=folder)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "person" in done.stderr
