@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types bench lock clean
+.PHONY: demo test lint bench experiments lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -18,6 +18,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+experiments: $(VENV)/.bench
+	$(BIN)/python -m experiments
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sequester needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
