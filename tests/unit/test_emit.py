@@ -15,7 +15,7 @@ from sequester.ingest import encode
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.policy import Policy
-from sequester.publish.emit import shuffle_rows, write_table
+from sequester.publish.emit import check_table, shuffle_rows, write_table
 
 QUASI = {"role": "quasi-identifier"}
 ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -70,6 +70,7 @@ def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: n
         assert understood.all()
         assert lo.tolist() == classes.lo[place][member].tolist()
         assert hi.tolist() == classes.hi[place][member].tolist()
+    check_table(table, snapshot, classes, order)
 
 
 @settings(max_examples=60, deadline=None)
@@ -208,3 +209,18 @@ def test_rows_are_in_a_random_order_that_the_seed_repeats() -> None:
     assert orders[0] == orders[1]
     assert len(set(orders)) == 4
     assert all(sorted(order) == list(range(200)) != list(order) for order in orders)
+
+
+def test_a_table_that_does_not_say_what_was_judged_is_noticed() -> None:
+    snapshot = SNAPSHOTS[False]
+    member = np.arange(len(snapshot), dtype=np.int32)
+    classes, order = Classes(member, snapshot.quasi.copy(), snapshot.quasi.copy()), member.astype(np.int64)
+    table = write_table(snapshot, classes, order, numbers="interval")
+    check_table(table, snapshot, classes, order)
+    with pytest.raises(AssertionError, match="not as many rows"):
+        check_table(table.slice(1), snapshot, classes, order)
+    turned = order[::-1].copy()
+    for name, message in (("zip", "a written cell"), ("illness", "a written value")):
+        place = table.column_names.index(name)
+        with pytest.raises(AssertionError, match=message):
+            check_table(table.set_column(place, name, table[name].take(turned)), snapshot, classes, order)

@@ -18,7 +18,7 @@ from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
 from sequester.policy.model import FullDomain, Grow, Merge, Mondrian, Policy, Specialize, Static
-from sequester.publish.emit import shuffle_rows, write_table
+from sequester.publish.emit import check_table, shuffle_rows, write_table
 from sequester.publish.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -62,8 +62,10 @@ def anonymize(
     measured = verify(snapshot, classes, requirement, policy, population=population)
     tell(3)
     order = shuffle_rows(classes.member, seed=seed)
+    table = write_table(snapshot, classes, order, numbers=policy.output.numbers)
+    check_table(table, snapshot, classes, order)
     return Release(
-        table=write_table(snapshot, classes, order, numbers=policy.output.numbers),
+        table=table,
         measurement=measured,
         policy=policy,
         person=snapshot.person,

@@ -11,9 +11,11 @@ release begun, and finishes it if the folder is there, or withdraws it if it is 
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +183,11 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         seed=plan.seed,
         recipient=plan.recipient,
         purpose=plan.purpose,
-        versions={"sequester": __version__},
+        versions={
+            "sequester": __version__,
+            "python": platform.python_version(),
+            **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
+        },
         summary={
             "folder": str(place.resolve()),
             **{

@@ -44,6 +44,32 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     return pa.table(columns)
 
 
+def check_table(table: pa.Table, snapshot: Snapshot, classes: Classes, order: NDArray[np.int64]) -> None:
+    """Read a written table back: every cell must be the side of the box, or the value, that was judged.
+
+    Numbers written as bounds or midpoints are no intervals to read; they are left to the tests.
+    """
+    member = classes.member[order]
+    if table.num_rows != len(order):
+        raise AssertionError("the written table has not as many rows as there are records")
+    for name, domain, lo, hi in zip(snapshot.quasi_names, snapshot.quasi_domains, classes.lo, classes.hi, strict=True):
+        if name not in table.column_names or pa.types.is_floating(table.schema.field(name).type):
+            continue
+        cells = table[name].combine_chunks()
+        first, last, known = notation.read(domain, cells.dictionary.to_pylist())
+        place = cells.indices.to_numpy()
+        if not known.all() or (first[place] != lo[member]).any() or (last[place] != hi[member]).any():
+            raise AssertionError("a written cell does not say what was judged")
+    for name, domain, codes in zip(
+        snapshot.sensitive_names, snapshot.sensitive_domains, snapshot.sensitive, strict=True
+    ):
+        cells = table[name].combine_chunks()
+        code = {text: place for place, text in enumerate(domain.names[0])}
+        meant = np.array([code[text] for text in cells.dictionary.to_pylist()], np.int32)
+        if (meant[cells.indices.to_numpy()] != codes[order]).any():
+            raise AssertionError("a written value is not the one that was judged")
+
+
 def _named(codes: NDArray[np.int32], names: Sequence[str]) -> pa.Array:
     """Codes as a dictionary of the names that are used: files keep all of it, also values of records left out."""
     used = np.flatnonzero(np.bincount(codes, minlength=len(names)))
