@@ -16,7 +16,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.mondrian import mondrian
 
 K, C = 5, Fraction(7, 10)
-PEOPLE, GROUPS, RELEASES = 1_000_000, 20_000, 20
+PEOPLE, GROUPS, RELEASES, ROUNDS = 1_000_000, 20_000, 20, 3
 
 
 def run() -> list[Figure]:
@@ -75,20 +75,26 @@ def _publication(classes: Classes, part: adult.Adult, *, people: int) -> Publica
 def _many() -> list[Figure]:
     """Twenty releases in which classes only merge: extending the history against one group-by over the members."""
     random = np.random.default_rng(2)
-    member = random.integers(0, GROUPS, PEOPLE).astype(np.int32)
-    times, trajectories = [], Trajectories.none(PEOPLE)
-    group = medians(5, group=lambda: np.unique(member, return_counts=True))["group"]
-    for _ in range(RELEASES):
-        taken, trajectories = seconds(lambda: trajectories.extend(member, GROUPS))  # noqa: B023 - called at once
-        times.append(taken)
-        member = _merge(member)
-    assert int(trajectories.size.min()) >= K
+    start = random.integers(0, GROUPS, PEOPLE).astype(np.int32)
+    group = medians(5, group=lambda: np.unique(start, return_counts=True))["group"]
+    # The quickest of a few rounds: what else the machine does only ever adds.
+    times = np.min([_extend_often(start) for _ in range(ROUNDS)], axis=0)
     return [
         Figure(
             "one more of 20 releases of 1,000,000 people / one group-by", float(np.median(times)) / group, at_most=5.0
         ),
         Figure("release 20 / release 3", float(np.mean(times[-3:]) / np.mean(times[1:4])), at_most=1.5),
     ]
+
+
+def _extend_often(member: NDArray[np.int32]) -> list[float]:
+    times, trajectories = [], Trajectories.none(PEOPLE)
+    for _ in range(RELEASES):
+        taken, trajectories = seconds(lambda: trajectories.extend(member, GROUPS))  # noqa: B023 - called at once
+        times.append(taken)
+        member = _merge(member)
+    assert int(trajectories.size.min()) >= K
+    return times
 
 
 def _merge(member: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -104,7 +104,9 @@ def test_a_saved_plan_is_published_as_planned(series: sq.Series, tmp_path: Path)
     source = tmp_path / "first.csv"
     csv.write_csv(people(range(100)), source)
     plan = series.plan(source)
-    saved = sq.Plan.load(plan.save(tmp_path / "next.plan"))
+    file = plan.save(tmp_path / "next.plan")
+    assert file.stat().st_mode & 0o777 == 0o600
+    saved = sq.Plan.load(file)
     assert saved == plan
     release = series.publish(saved)
     assert release.table.equals(plan.candidate.table)  # type: ignore[union-attr]

@@ -67,12 +67,14 @@ def write_folder(
     return [path / name for name in (data, *texts)]
 
 
-def write_text(path: Path, text: str, *, force: bool = True) -> Path:
-    """Write one text file."""
+def write_text(path: Path, text: str, *, force: bool = True, mode: int | None = None) -> Path:
+    """Write one text file; `mode` is who may read it, by default as the system has it."""
     _refuse_existing(path, force=force)
     with _staged(path) as folder:
         draft = folder / path.name
         draft.write_text(text, encoding="utf-8")
+        if mode is not None:
+            draft.chmod(mode)
         _flush(draft)
         draft.replace(path)
     _flush_names(path.parent)

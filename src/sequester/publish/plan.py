@@ -1,4 +1,4 @@
-"""A release that is not yet published: what it changes, what it promises, what it costs. Holds nothing private."""
+"""A release that is not yet published: what it changes, what it promises, what it costs. No cell, no person."""
 
 from __future__ import annotations
 
@@ -122,12 +122,16 @@ class Plan:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: str | Path) -> Path:
-        """Write the plan to a file that `Plan.load` and `sequester publish` read."""
+        """Write the plan to a file that `Plan.load` and `sequester publish` read.
+
+        Only its owner may read it: the seed tells the order of the rows.
+        """
         from sequester.publish.files import write_text
 
         if self.source is None:
             raise DataError("only a plan of a file can be saved: publish this one, or plan from a csv or parquet file")
-        return write_text(Path(path), json.dumps({"sequester-plan": _FORMAT, **self.to_dict()}, indent=2) + "\n")
+        text = json.dumps({"sequester-plan": _FORMAT, **self.to_dict()}, indent=2) + "\n"
+        return write_text(Path(path), text, mode=0o600)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
