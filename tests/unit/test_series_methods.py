@@ -169,6 +169,14 @@ def test_the_class_of_somebody_retained_goes_on_whole_in_its_box(method: Any) ->
     assert np.array_equal(after.hi[:, after.member[0]], before.hi[:, before.member[0]])
 
 
+@pytest.mark.parametrize("method", [republish, merge])
+def test_where_everybody_is_retained_the_last_release_is_repeated(method: Any) -> None:
+    table, people = Table(60), np.arange(60)
+    before, history = table.release(republish, table.history(), people)
+    after, _ = table.release(method, history, people, retained=np.ones(60, np.bool_))
+    assert same(after, before)
+
+
 @pytest.mark.parametrize("cuts", ["median", "relaxed"])
 def test_newcomers_are_cut_as_asked_for(cuts: str) -> None:
     table = Table(160)

@@ -23,8 +23,10 @@ def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
     left, right = np.full(2 * units, -1, np.int64), np.full(2 * units, -1, np.int64)
     key = np.empty(units, np.float64)
     moved = np.empty(units, np.int64)
-    end[0] = units
-    nodes, node = 1, 0
+    nodes, node = 0, 0
+    if units > 0:
+        end[0] = units
+        nodes = 1
     while node < nodes:
         start, stop = begin[node], end[node]
         size = stop - start

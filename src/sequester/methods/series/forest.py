@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sequester.methods.series.stock import Stock, hulls
 from sequester.methods.series.watch import Verdict, Watch
 
 if TYPE_CHECKING:
-    from sequester.kernels.blocks_node import Crowd
+    from sequester.kernels.blocks_node import Crowd, Rule
 
 Progress = Callable[[str, int, int], None]
 Longs = NDArray[np.int64]
@@ -40,13 +40,12 @@ class Forest:
     """A tree over the units, its nodes numbered from the root, parents before children.
 
     record            records in the order of the tree; `begin`, `end` are per node, those of the node
-    unit_of, left, right   per node, its unit if it has only one (else -1), and its children
+    left, right       per node, its children, -1 for single units
     options           (nodes, options) what each costs, infinity where there is none or it failed: to stay as it is
                       (single units), results of the search, all that cannot stay in one class and the rest as it is,
                       and everybody in one class
     proven            (nodes, options) whether it is known to be safe
     label             (results, slots) classes of search results; `slot` says where a node's begin
-    apart             records outside the tree, which stay as they are
     """
 
     stock: Stock
@@ -54,14 +53,12 @@ class Forest:
     record: Longs
     begin: Longs
     end: Longs
-    unit_of: Longs
     left: Longs
     right: Longs
     options: Floats
     proven: Mask
     label: NDArray[np.int16]
     slot: Longs
-    apart: Longs
 
     @classmethod
     def of(
@@ -76,132 +73,104 @@ class Forest:
         seed: int,
     ) -> Forest:
         """The tree with all its options; with trials, searched."""
-        from sequester.kernels.blocks import hull_costs, unit_tree
+        from sequester.kernels.blocks import unit_tree
 
         frozen = np.zeros(stock.units, np.bool_)
         frozen[stock.unit[past.retained]] = True
-        inside = ~frozen | stock.unsettled
         position = [domain.position for domain in domains]
         low = np.column_stack([place[side] for place, side in zip(position, stock.lo.T, strict=True)])
         high = np.column_stack([place[side] for place, side in zip(position, stock.hi.T, strict=True)])
         size = np.bincount(stock.unit, minlength=stock.units)
-        center = np.column_stack(
-            [np.bincount(stock.unit, weights=axis, minlength=stock.units) for axis in (low + high).T]
-        )
+        center = np.column_stack([np.bincount(stock.unit, axis, minlength=stock.units) for axis in (low + high).T])
         center = center / (2 * np.maximum(size, 1)[:, None])
-        chosen = np.flatnonzero(inside)
+        # What can be neither cut nor moved stays outside.
+        chosen = np.flatnonzero(~frozen | stock.unsettled)
         order, first, last, left, right = unit_tree(center[chosen], size[chosen].astype(np.float64))
-        order = chosen[order]
+        tree = _Tree(chosen[order], first, last, left, right)
         rank = np.full(stock.units, -1, np.int64)
-        rank[order] = np.arange(len(order))
+        rank[tree.order] = np.arange(len(tree.order))
         record = np.argsort(rank[stock.unit], kind="stable")
-        apart, record = record[: np.count_nonzero(~inside[stock.unit])], record[np.count_nonzero(~inside[stock.unit]) :]
-        ends = np.concatenate([[0], np.cumsum(size[order])])
-        begin, end = ends[first], ends[last]
-        staying, cost = _stay_costs(stock, low, high, size)
-        through = np.concatenate([[0.0], np.cumsum(np.where(stock.unsettled, np.inf, cost)[order])])
-        with np.errstate(invalid="ignore"):
-            known = through[last] - through[first]
-        unsettled = np.concatenate([[0], np.cumsum(stock.unsettled[order])])
-        disturbed = unsettled[last] > unsettled[first]
-        known[disturbed] = np.inf
-        if disturbed.any():
-            settled_cost = np.concatenate([[0.0], np.cumsum(np.where(stock.unsettled, 0.0, cost)[order])])
-            known[~disturbed] = (settled_cost[last] - settled_cost[first])[~disturbed]
+        ends = np.concatenate([[0], np.cumsum(size[tree.order])])
+        staying, cost = _stay_costs(stock, low, high)
+        disturbed = tree.total(stock.unsettled) > 0
         options = np.full((len(first), KEPT + 3), np.inf)
         proven = np.zeros(options.shape, np.bool_)
         single = left < 0
-        options[single, _STAY] = cost[order[first[single]]]
-        proven[single, _STAY] = ~stock.unsettled[order[first[single]]]
-        one_low, one_high = _unit_hulls(stock.unit, low, high, stock.units, np.ones(len(stock.unit), np.bool_))
-        options[disturbed, _ONE] = hull_costs(order, first, left, right, one_low, one_high, size)[disturbed]
+        units = tree.order[first[single]]
+        options[single, _STAY], proven[single, _STAY] = cost[units], ~stock.unsettled[units]
         if disturbed.any():
-            lost = np.bincount(stock.unit[stock.lost], minlength=stock.units)
-            lost_low, lost_high = _unit_hulls(stock.unit, low, high, stock.units, stock.lost)
-            joined = hull_costs(order, first, left, right, lost_low, lost_high, lost)
-            rest = np.concatenate([[0.0], np.cumsum(staying[order])])
-            options[disturbed, _JOIN] = (joined + rest[last] - rest[first])[disturbed]
+            joined = tree.hull_costs(stock.unit, low, high, stock.lost) + tree.total(staying)
+            options[disturbed, _JOIN] = joined[disturbed]
+            everybody = np.ones(len(stock.unit), np.bool_)
+            options[disturbed, _ONE] = tree.hull_costs(stock.unit, low, high, everybody)[disturbed]
         forest = cls(
             stock,
             guard,
-            record,
-            begin,
-            end,
-            np.where(single, order[first], -1),
+            record[np.count_nonzero(rank[stock.unit] < 0) :],
+            ends[first],
+            ends[last],
             left,
             right,
             options,
             proven,
             np.zeros((KEPT, 0), np.int16),
             np.full(len(first), -1, np.int64),
-            apart,
         )
-        if trials and not guard.known:
-            closed = np.concatenate([[0], np.cumsum(frozen[order])])
-            newcomers = np.zeros(stock.units, np.bool_)
-            newcomers[stock.unit[watch.columns.person[past.person] < 0]] = True
-            fresh = np.concatenate([[0], np.cumsum(newcomers[order])])
-            some, all_of = fresh[last] > fresh[first], fresh[last] - fresh[first] == last - first
-            wanted = (
-                (end - begin <= LARGEST_NODE) & (closed[last] == closed[first]) & (end - begin >= 2 * guard.limits.k)
-            )
-            wanted &= disturbed | (some & ~all_of)
-            found = np.flatnonzero(wanted)
-            return forest._searched(
-                past, watch, found, rank, known, domains, trials=trials, seed=seed, spans=(first, last)
-            )
-        return forest
+        if not trials or guard.known:
+            return forest
+        newcomers = np.zeros(stock.units, np.bool_)
+        newcomers[stock.unit[watch.columns.person[past.person] < 0]] = True
+        fresh, people = tree.total(newcomers), forest.end - forest.begin
+        mixed = (fresh > 0) & (fresh < last - first)
+        wanted = (disturbed | mixed) & (tree.total(frozen) == 0)
+        wanted &= (people <= LARGEST_NODE) & (people >= 2 * guard.limits.k)
+        known = np.where(disturbed, np.inf, tree.total(np.where(stock.unsettled, 0.0, cost)))
+        crowd, start = _crowd(past, watch, stock, guard, rank)
+        found = np.flatnonzero(wanted & (start[last] - start[first] <= 4 * LARGEST_NODE))
+        spans = start[first[found]], start[last[found]]
+        return forest._searched(watch.rule, found, crowd, spans, known[found], domains, trials=trials, seed=seed)
 
     def _searched(
         self,
-        past: Past,
-        watch: Watch,
+        rule: Rule,
         found: Longs,
-        rank: Longs,
+        crowd: Crowd,
+        spans: tuple[Longs, Longs],
         known: Floats,
         domains: tuple[Hierarchy, ...],
         *,
         trials: int,
         seed: int,
-        spans: tuple[Longs, Longs],
     ) -> Forest:
+        """With the results of a search in these nodes, whose people are these spans of the crowd."""
         from sequester.kernels.blocks_search import search_nodes
 
-        crowd, start = _crowd(past, watch, self.stock, self.guard, rank)
-        begin, end = start[spans[0][found]], start[spans[1][found]]
-        lengths = end - begin
-        fits = lengths <= 4 * LARGEST_NODE
-        found, begin, end, lengths = found[fits], begin[fits], end[fits], lengths[fits]
-        slot = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        begin, end = spans
+        slot = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
         cost = np.full((len(found), KEPT), np.inf)
         label = np.full((KEPT, int(slot[-1])), -1, np.int16)
         first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
         position = np.concatenate([domain.position for domain in domains])
-        rule = watch.rule
         threads = min(os.cpu_count() or 1, 8)
 
         def search(thread: int) -> None:
-            own = slice(thread, None, threads)
-            costs = cost[own].copy()
+            own = np.arange(thread, len(found), threads)
+            costs = cost[own]
             search_nodes(
-                found[own].copy(), begin[own].copy(), end[own].copy(), slot[:-1][own].copy(), known[found[own]], crowd,
-                rule, self.guard.limits, position, first_leaf, trials, TRIES, seed, costs, label,
+                found[own], begin[own], end[own], slot[own], known[own], crowd, rule, self.guard.limits, position,
+                first_leaf, trials, TRIES, seed, costs, label,
             )  # fmt: skip
             cost[own] = costs
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search, range(threads)))
         self.options[found, 1 : KEPT + 1] = cost
+        # Those who left have no class: the labels of the others are put side by side, in the order of the records.
+        inside = np.repeat(begin - slot[:-1], end - begin) + np.arange(slot[-1])
+        here = crowd.here[inside]
         slots = self.slot.copy()
-        slots[found] = slot[:-1]
-        # Only people in the table have a class: their labels side by side, in the order of the records.
-        here = np.concatenate([np.zeros(0, np.bool_), *(crowd.here[b:e] for b, e in zip(begin, end, strict=True))])
-        shift = np.concatenate([[0], np.cumsum(here)])
-        slots[found] = shift[slot[:-1]]
-        return Forest(
-            self.stock, self.guard, self.record, self.begin, self.end, self.unit_of, self.left, self.right,
-            self.options, self.proven, label[:, here], slots, self.apart,
-        )  # fmt: skip
+        slots[found] = np.concatenate([[0], np.cumsum(here)])[slot[:-1]]
+        return replace(self, label=label[:, here], slot=slots)
 
     def settle(self, watch: Watch, progress: Progress | None = None) -> Longs:
         """Per record its class: the cheapest choice of which every part is safe."""
@@ -253,7 +222,7 @@ class Forest:
                 return following + 1
             return following
         labels = self.label[option - 1, self.slot[node] : self.slot[node] + len(records)]
-        member[records] = following + labels
+        member[records] = following + labels.astype(np.int64)
         return following + int(labels.max()) + 1
 
     def _member(self, nodes: list[int], choice: Longs) -> Longs:
@@ -289,32 +258,51 @@ class Forest:
         return good
 
 
-def _stay_costs(stock: Stock, low: Floats, high: Floats, size: Longs) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Tree:
+    """The units in order, and per node where its units begin and end in it, and its children."""
+
+    order: Longs
+    first: Longs
+    last: Longs
+    left: Longs
+    right: Longs
+
+    def total(self, of_unit: NDArray[Any]) -> NDArray[Any]:
+        """Per node, the sum over its units."""
+        through = np.concatenate([[0], np.cumsum(of_unit[self.order])])
+        found: NDArray[Any] = through[self.last] - through[self.first]
+        return found
+
+    def hull_costs(self, unit: Longs, low: Floats, high: Floats, which: Mask) -> Floats:
+        """Per node, what one class of some of its records would cost; boxes of records are positions on [0, 1]."""
+        from sequester.kernels.blocks import hull_costs
+
+        units = int(unit.max(initial=-1)) + 1
+        lo, hi = np.full((units, low.shape[1]), np.inf), np.full((units, low.shape[1]), -np.inf)
+        rows = np.flatnonzero(which)
+        rows = rows[np.argsort(unit[rows], kind="stable")]
+        if len(rows):
+            start = np.flatnonzero(np.diff(unit[rows], prepend=-1))
+            lo[unit[rows[start]]] = np.minimum.reduceat(low[rows], start)
+            hi[unit[rows[start]]] = np.maximum.reduceat(high[rows], start)
+        size = np.bincount(unit[rows], minlength=units)
+        return hull_costs(self.order, self.first, self.left, self.right, lo, hi, size)  # type: ignore[no-any-return]
+
+
+def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Per unit, what its classes that can stay cost, and what all of them do (infinite where some have none)."""
-    classes = int(stock.kept.max(initial=-1)) + 1
-    has = stock.kept >= 0
-    found, inverse = np.unique(stock.kept[has], return_inverse=True)
-    start = np.argsort(inverse, kind="stable")
-    wide = np.zeros(classes)
-    if len(found):
-        edges = np.flatnonzero(np.diff(inverse[start], prepend=-1))
-        span = np.maximum.reduceat(high[has][start], edges) - np.minimum.reduceat(low[has][start], edges)
-        wide[found] = np.minimum(span, 1.0).sum(axis=1)
-    own = np.where(has, wide[stock.kept], np.inf)
-    everything = np.bincount(stock.unit, weights=own, minlength=stock.units)
-    staying = np.bincount(stock.unit, weights=np.where(stock.lost, 0.0, np.where(has, own, 0.0)), minlength=stock.units)
+    has = np.flatnonzero(stock.kept >= 0)
+    own = np.full(len(stock.kept), np.inf)
+    if len(has):
+        inverse = np.unique(stock.kept[has], return_inverse=True)[1].ravel()
+        order = np.argsort(inverse, kind="stable")
+        start = np.flatnonzero(np.diff(inverse[order], prepend=-1))
+        span = np.maximum.reduceat(high[has][order], start) - np.minimum.reduceat(low[has][order], start)
+        own[has] = np.minimum(span, 1.0).sum(axis=1)[inverse]
+    everything = np.bincount(stock.unit, own, minlength=stock.units)
+    staying = np.bincount(stock.unit, np.where(stock.lost, 0.0, own), minlength=stock.units)
     return np.asarray(staying, np.float64), np.asarray(everything, np.float64)
-
-
-def _unit_hulls(unit: Longs, low: Floats, high: Floats, units: int, which: Mask) -> tuple[Floats, Floats]:
-    lo, hi = np.full((units, low.shape[1]), np.inf), np.full((units, low.shape[1]), -np.inf)
-    rows = np.flatnonzero(which)
-    rows = rows[np.argsort(unit[rows], kind="stable")]
-    if len(rows):
-        start = np.flatnonzero(np.diff(unit[rows], prepend=-1))
-        lo[unit[rows[start]]] = np.minimum.reduceat(low[rows], start)
-        hi[unit[rows[start]]] = np.maximum.reduceat(high[rows], start)
-    return lo, hi
 
 
 def _crowd(past: Past, watch: Watch, stock: Stock, guard: Guard, rank: Longs) -> tuple[Crowd, Longs]:

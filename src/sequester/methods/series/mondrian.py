@@ -40,6 +40,9 @@ def republish(
 ) -> Classes:
     """Classes of the next table, given as codes (attributes, records), that are safe together with all before.
 
+    Newcomers of gain cuts are regrouped before they are mixed with others; within blocks cuts are always gain cuts.
+    With a known population (k-map) nothing is cut anew. What earlier releases gave away is not looked for again.
+
     Raises GuaranteeError when even the coarsest classes are not: then too few people joined, left or came back, and
     some of them must be held back. The same seed gives the same classes, whatever the number of threads.
     """

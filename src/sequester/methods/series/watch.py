@@ -10,6 +10,10 @@ that three and more releases determine, record tracing by identity and by value,
 Against the neighbor: forward, cross and backward attacks on people who exist, their compositions, and the multiset
 intersection over all subsets of releases. The audit, which shares no code with this, judges the result.
 
+All of these but two only get harder when classes are cut further, so a failure is final (NO). Intersections may be
+safe again; and trajectories that several releases determine are looked for one by one, so that cutting one can hide it
+from this check (not from an adversary). Both are NOT_NOW. Single classes are not judged: that is the static guard's.
+
 Several blocks side by side are judged without the rows of other blocks that somebody's might be taken for. That makes
 tracing and the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
 """
