@@ -32,8 +32,17 @@ Make = Callable[[Past, adult.Adult, Guard], Classes]
 _METHODS: dict[str, tuple[Make, list[str]]] = {
     "static, median cuts": (lambda p, d, g: mondrian(d.codes, d.domains, g, cuts="median"), []),
     "static, gain cuts": (lambda p, d, g: mondrian(d.codes, d.domains, g), []),
+    "static, gain cuts, regrouped": (lambda p, d, g: mondrian(d.codes, d.domains, g, regroup=True), []),
     "merge": (lambda p, d, g: merge(p, d.codes, d.domains, g, against=["insider"]), ["insider", "neighbor"]),
     "grow": (lambda p, d, g: grow(p, d.codes, d.domains, g), ["insider", "neighbor"]),
+    "mondrian without regrouping, against insiders": (
+        lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider"], regroup=False),
+        ["insider"],
+    ),
+    "mondrian without regrouping, against insiders and neighbors": (
+        lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider", "neighbor"], regroup=False),
+        ["insider", "neighbor"],
+    ),
     "mondrian against insiders": (
         lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider"]),
         ["insider"],

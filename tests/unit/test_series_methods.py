@@ -14,13 +14,14 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods import regroup
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
-from sequester.methods.series import forest, regroup
+from sequester.methods.regroup import regrouped
+from sequester.methods.series import forest
 from sequester.methods.series.merge import merge
 from sequester.methods.series.mondrian import republish
-from sequester.methods.series.regroup import regrouped
 from sequester.methods.series.watch import Verdict, Watch
 from sequester.policy import Policy
 from series import axis, of_partitions
@@ -80,14 +81,14 @@ def same(one: Classes, other: Classes) -> bool:
 def test_the_first_release_is_plain_mondrian(method: Any) -> None:
     table, people = Table(80), np.arange(80)
     classes, _ = table.release(method, table.history(), people)
-    assert same(classes, mondrian(table.codes, DOMAINS, table.guard(people)))
+    assert same(classes, mondrian(table.codes, DOMAINS, table.guard(people), regroup=method is republish))
 
 
 def test_without_an_insider_or_a_neighbor_a_release_is_plain_mondrian() -> None:
     table = Table(80)
     _, history = table.release(republish, table.history(), np.arange(40))
     classes, _ = table.release(republish, history, np.arange(80), against=["outsider", "lifetime"])
-    assert same(classes, mondrian(table.codes, DOMAINS, table.guard(np.arange(80))))
+    assert same(classes, mondrian(table.codes, DOMAINS, table.guard(np.arange(80)), regroup=True))
 
 
 def test_merge_keeps_the_last_classes_and_adds_those_of_the_newcomers() -> None:
@@ -264,17 +265,20 @@ def test_regrouped_classes_are_safe_and_lose_less(k: int) -> None:
     table, people = Table(700, k=k), np.arange(700)
     guard = table.guard(people)
     cut = mondrian(table.codes, DOMAINS, guard)
-    member = regrouped(cut.member.astype(np.int64), table.codes, DOMAINS, guard)
+    shared = regrouped(cut, table.codes, DOMAINS, guard)
+    member = shared.member
     counts = np.zeros((int(member.max()) + 1, 6), np.int64)
     np.add.at(counts, (member, table.value), 1)
     assert counts.sum(axis=1).min() >= k
     assert (counts.max(axis=1) * 10 <= counts.sum(axis=1) * 7).all()
     lo = np.array([table.codes[:, member == one].min(axis=1) for one in range(len(counts))]).T
     hi = np.array([table.codes[:, member == one].max(axis=1) for one in range(len(counts))]).T
-    assert loss(Classes(member.astype(np.int32), lo, hi)) < loss(cut)
+    assert np.array_equal(shared.lo, lo)
+    assert np.array_equal(shared.hi, hi)
+    assert loss(shared) < loss(cut)
 
 
 def test_large_classes_are_not_regrouped() -> None:
     table, people = Table(200, k=30), np.arange(200)
-    cut = mondrian(table.codes, DOMAINS, table.guard(people)).member.astype(np.int64)
-    assert np.array_equal(regrouped(cut, table.codes, DOMAINS, table.guard(people)), cut)
+    cut = mondrian(table.codes, DOMAINS, table.guard(people))
+    assert regrouped(cut, table.codes, DOMAINS, table.guard(people)) is cut

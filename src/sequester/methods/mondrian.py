@@ -31,8 +31,12 @@ def mondrian(
     guard: Guard,
     *,
     cuts: Literal["gain", "median", "relaxed"] = "gain",
+    regroup: bool = False,
 ) -> Classes:
-    """Cut the records, given as codes (attributes, records), into as many safe classes as the cuts allow."""
+    """Cut the records, given as codes (attributes, records), into as many safe classes as the cuts allow.
+
+    `regroup`: neighbouring classes are then shared out again, which loses less; their boxes may overlap.
+    """
     from sequester.kernels import mondrian as kernels
 
     if guard.known and cuts == "relaxed":
@@ -66,4 +70,9 @@ def mondrian(
         runs.sort(key=lambda run: run[0] - run[1])
         with ThreadPoolExecutor(threads) as pool:
             starts = np.concatenate([done, *pool.map(lambda run: cut(run[0], run[1], 0), runs)])
-    return Classes(*kernels.bound_runs(rows, order, np.sort(starts)))
+    classes = Classes(*kernels.bound_runs(rows, order, np.sort(starts)))
+    if not regroup:
+        return classes
+    from sequester.methods.regroup import regrouped
+
+    return regrouped(classes, codes, domains, guard)

@@ -25,7 +25,7 @@ _NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime")
 
 def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
     """Everything that is wrong between keys."""
-    return [*_version(raw), *_roles(raw), *_attributes(raw), *_protect(raw)]
+    return [*_version(raw), *_roles(raw), *_attributes(raw), *_protect(raw), *_group_method(raw)]
 
 
 def _version(raw: Mapping[str, Any]) -> Iterator[Issue]:
@@ -175,6 +175,23 @@ def _lifetime(protect: Mapping[str, Any]) -> Iterator[Issue]:
             yield ("lifetime", key), f"is missing; strategy: {name} needs it"
         elif strategy in list(needs) and strategy != name and lifetime.get(key) is not None:
             yield ("lifetime", key), f"only goes with strategy: {name}"
+
+
+def _group_method(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    """`group` makes one promise, about values that change; it hides nobody's coming and going."""
+    if at(raw, ("method", "name")) != "group":
+        return
+    protect = _group(raw, "protect")
+    if protect.get("lifetime") is None:
+        yield ("protect", "lifetime"), "is missing; method: group keeps it, such as lifetime: {l: 2, releases: 20}"
+    against = protect.get("against", ("insider",))
+    if isinstance(against, list | tuple) and set(against) - {"outsider", "lifetime"}:
+        yield ("protect", "against"), "method: group is for against: [lifetime]; values that stay need another method"
+    elif isinstance(against, list | tuple) and "lifetime" not in against:
+        yield ("protect", "against"), "lifetime is not among them, so nothing would check what method: group promises"
+    sensitive = [a for a in _group(raw, "attributes").values() if at(a, ("role",)) == "sensitive"]
+    if sensitive and not any(at(a, ("values",)) == "transient" for a in sensitive):
+        yield ("method", "name"), "group is for values that change: no sensitive attribute has values: transient"
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -157,6 +157,14 @@ class Mondrian(Strict):
 
     name: Literal["mondrian"] = Field("mondrian", description="Cut the table into boxes, again and again.")
     cuts: Cuts = Field("gain", description="gain: the cut that shortens ranges most; median, relaxed: as published.")
+    regroup: bool | None = Field(
+        None,
+        description="Share neighbouring classes out again: less loss, overlapping boxes. Default: gain cuts of a series.",
+    )
+
+    def regroups(self, *, in_series: bool) -> bool:
+        """Whether classes are shared out again after the cuts."""
+        return (in_series and self.cuts == "gain") if self.regroup is None else self.regroup
 
 
 class FullDomain(Strict):
@@ -168,10 +176,22 @@ class FullDomain(Strict):
 
 
 class Specialize(Strict):
-    """Top-down specialization of taxonomy cuts (Fung et al.)."""
+    """Top-down specialization of taxonomy cuts; in a series, BCF-anonymity (Fung et al.)."""
 
     name: Literal["specialize"] = Field(description="Start from the most general table and refine.")
     loss: Literal["ncp", "precision", "entropy"] = Field("ncp", description="The measure that scores a refinement.")
+    score: Literal["loss", "discernibility", "information-gain", "loss-per-anonymity"] = Field(
+        "loss", description="Which refinement comes first: what it saves, the size of what it splits, or what it tells."
+    )
+    label: str | None = Field(
+        None, description="information-gain: the sensitive or insensitive column that refinements should tell about."
+    )
+    semantics: Literal["realised", "printed"] = Field(
+        "realised", description="Series: targets are people who exist, or every two comparable classes, as printed."
+    )
+    certificate: bool = Field(
+        False, description="Series: everybody keeps k companions with the same classes in all releases together."
+    )
 
 
 class Merge(Strict):
@@ -190,6 +210,14 @@ class Grow(Strict):
     cuts: Cuts = Field("gain", description="How the other newcomers are cut, as in mondrian.")
 
 
+class Group(Strict):
+    """Groups for values that change (Wong et al.): the lifetime guarantee, for the member with the worst history."""
+
+    name: Literal["group"] = Field(
+        description="Join neighbours until no value is too frequent for anybody's past; who fits nowhere is left out."
+    )
+
+
 class Static(Strict):
     """Every release on its own, as tools without a memory make it. For comparison: the series leaks."""
 
@@ -197,7 +225,7 @@ class Static(Strict):
     cuts: Cuts = Field("gain", description="How the table is cut, as in mondrian.")
 
 
-Method = Annotated[Mondrian | FullDomain | Specialize | Merge | Grow | Static, Field(discriminator="name")]
+Method = Annotated[Mondrian | FullDomain | Specialize | Merge | Grow | Group | Static, Field(discriminator="name")]
 
 
 class Output(Strict):

@@ -25,6 +25,7 @@ METHODS: dict[str, type[BaseModel]] = {
     "specialize": model.Specialize,
     "merge": model.Merge,
     "grow": model.Grow,
+    "group": model.Group,
     "static": model.Static,
 }
 SECTIONS: dict[KeyPath, type[BaseModel]] = {

@@ -17,7 +17,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
-from sequester.policy.model import FullDomain, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.emit import check_table, shuffle_rows, write_table
 from sequester.publish.release import Release
 
@@ -136,7 +136,7 @@ def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
             )
 
 
-def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard) -> Classes:
+def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_series: bool = False) -> Classes:
     """Classes of one table by the policy's method, whatever was published before."""
     from sequester.methods.full_domain import full_domain
     from sequester.methods.mondrian import mondrian
@@ -144,8 +144,12 @@ def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard) -> Classes:
 
     codes, domains = snapshot.quasi, snapshot.quasi_domains
     match policy.method:
-        case Mondrian(cuts=cuts) | Merge(cuts=cuts) | Grow(cuts=cuts) | Static(cuts=cuts):
+        case Mondrian(cuts=cuts) as method:
+            return mondrian(codes, domains, guard, cuts=cuts, regroup=method.regroups(in_series=in_series))
+        case Merge(cuts=cuts) | Grow(cuts=cuts) | Static(cuts=cuts):
             return mondrian(codes, domains, guard, cuts=cuts)
+        case Group():
+            return mondrian(codes, domains, guard)
         case FullDomain(loss=loss, suppression=suppression):
             return full_domain(codes, domains, guard, loss=loss, suppression=suppression)
         case Specialize(loss=loss):

@@ -18,9 +18,9 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement
-from sequester.policy.model import Cuts, FullDomain, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
-from sequester.publish.emit import write_table
+from sequester.publish.emit import check_table, write_table
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
 
@@ -70,14 +70,16 @@ def make_candidate(
     name: str,
     seed: list[int],
     progress: Progress | None = None,
+    made: Classes | None = None,
 ) -> Candidate:
     """Make classes as the policy's method says, check them, and have the audit try everything on the series.
 
     Raises GuaranteeError when no classes of these records are safe; `static` alone may come back with findings.
+    `made` are classes of these records that the method has made already, to be judged.
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = _make(past, records, guard, policy, seed=seed, progress=progress)
+    classes = made or _make(past, records, guard, policy, seed=seed, progress=progress)
     merged: Classes | None = None
     notes: list[str] = []
     for attempt in range(_REPAIRS + 1):
@@ -89,20 +91,22 @@ def make_candidate(
         audit = audit_histories(histories, policy, against=policy.protect.against, progress=progress)
         if audit.holds or isinstance(policy.method, Static):
             break
-        if attempt == _REPAIRS or (merged is not None and classes is merged):
+        if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
             raise _unsafe(audit)
         if merged is None:
             merged = _merge(past, records, guard, policy)
         notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
         last = attempt == _REPAIRS - 1
         classes = merged if last else fall_back(past, classes, merged, audit.findings)
+    table = write_table(records, classes, order, numbers=policy.output.numbers)
+    check_table(table, records, classes, order)
     return Candidate(
         roster=roster,
         records=records,
         past=past,
         classes=classes,
         order=order,
-        table=write_table(records, classes, order, numbers=policy.output.numbers),
+        table=table,
         measurement=measured,
         audit=audit,
         notes=tuple(notes),
@@ -114,14 +118,29 @@ def _make(
 ) -> Classes:
     codes, domains, against = records.quasi, records.quasi_domains, policy.protect.against
     method = policy.method
+    if isinstance(method, Group):
+        from sequester.methods.series.group import group
+
+        assert policy.protect.lifetime is not None
+        return group(past, codes, domains, guard, lifetime=policy.protect.lifetime)
     if isinstance(method, Static) or not len(past.first):
-        return static_classes(records, policy, guard)
+        return static_classes(records, policy, guard, in_series=True)
     match method:
         case Mondrian(cuts=cuts):
             from sequester.methods.series.mondrian import republish
 
             noise = int(np.random.default_rng(seed).integers(1 << 31))
-            return republish(past, codes, domains, guard, against=against, cuts=cuts, seed=noise, progress=progress)
+            return republish(
+                past,
+                codes,
+                domains,
+                guard,
+                against=against,
+                cuts=cuts,
+                regroup=method.regroups(in_series=True),
+                seed=noise,
+                progress=progress,
+            )
         case Merge():
             return _merge(past, records, guard, policy)
         case Grow(cuts=cuts):
@@ -138,8 +157,22 @@ def _make(
             watch = Watch.of(past, codes, against=against)
             return full_domain(codes, domains, guard, loss=loss, watch=watch, floor=_floor(past))
         case Specialize():
-            message = "specialize does not make series yet; use mondrian, full-domain, merge or grow"
-            raise PolicyError(Problem(message, key="method.name"))
+            from sequester.methods.series.specialize import respecialize
+            from sequester.methods.specialize import label_of
+
+            return respecialize(
+                past,
+                codes,
+                domains,
+                guard,
+                against=against,
+                loss=method.loss,
+                score=method.score,
+                label=label_of(records, method),
+                semantics=method.semantics,
+                certificate=method.certificate,
+                progress=progress,
+            )
 
 
 def _floor(past: Past) -> tuple[int, ...]:
@@ -156,7 +189,7 @@ def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Class
     from sequester.methods.series.merge import merge
 
     method = policy.method
-    cuts: Cuts = "gain" if isinstance(method, FullDomain | Specialize) else method.cuts
+    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize) else method.cuts
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
 
 

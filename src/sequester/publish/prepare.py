@@ -30,7 +30,15 @@ from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
 from sequester.publish.recall import carry, recall
-from sequester.publish.roster import Crowd, Roster, assemble, check_permanent, choose
+from sequester.publish.roster import (
+    Crowd,
+    Roster,
+    assemble,
+    check_permanent,
+    choose,
+    must_hide,
+    refuse_suppression,
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -175,10 +183,21 @@ def _candidate(
         past, corners = _past(crowd, roster, state, policy, domains)
         records = assemble(crowd, roster, corners=corners)
         try:
-            return make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress)
+            found = make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress)
         except GuaranteeError:
-            if keep_all or not (crowd.moves and policy.infeasible != "refuse"):
+            if keep_all or not (crowd.moves and policy.infeasible != "refuse" and must_hide(policy)):
                 raise
+        else:
+            if not found.classes.suppressed:
+                return found
+            # Whoever the method left out is not in the release: as if she were not in the table.
+            out = found.classes.member < 0
+            refuse_suppression(policy, int(np.count_nonzero(out)))
+            roster = roster.without(out)
+            past, corners = _past(crowd, roster, state, policy, domains)
+            records = assemble(crowd, roster, corners=corners)
+            made = replace(found.classes, member=found.classes.member[~out])
+            return make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress, made=made)
     raise AssertionError("not reached")
 
 

@@ -19,9 +19,10 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
 from sequester.metrics.loss import ail, losses
-from sequester.policy.model import Policy
+from sequester.policy.model import Mondrian, Policy
 from sequester.publish.anonymize import static_classes
 from sequester.publish.plan import Check
+from sequester.publish.roster import must_hide
 
 _SHOWN = ("ail", "ncp", "dm")
 
@@ -36,10 +37,13 @@ def compare(
     if len(past.first):
         from sequester.methods.series.merge import merge
 
-        versions["static"] = static_classes(records, policy, guard)
-        # Where nobody was held back there may be no merge that is safe.
-        with contextlib.suppress(GuaranteeError):
-            versions["merge"] = merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against)
+        versions["static"] = static_classes(records, policy, guard, in_series=True)
+        # Where nobody was held back there may be no merge that is safe; where values change, none is.
+        if must_hide(policy):
+            with contextlib.suppress(GuaranteeError):
+                versions["merge"] = merge(
+                    past, records.quasi, records.quasi_domains, guard, against=policy.protect.against
+                )
     return {
         name: {
             metric: value
@@ -55,23 +59,32 @@ def levers(records: Snapshot, past: Past, policy: Policy, *, seed: list[int]) ->
 
     People who are published together for the first time stay together: the fewer there are, the coarser their
     classes. How fast loss falls with their number is measured on these newcomers and on a random half of them, and
-    carried on as a power of the number, which fits real data well. Empty where too few are new to say.
+    carried on as a power of the number, which fits real data well. Empty where too few are new to say, and where
+    newcomers need not stay together.
     """
+    if not must_hide(policy):
+        return {}
     new = np.flatnonzero(past.last_class() < 0)
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
+    regroup = isinstance(policy.method, Mondrian) and policy.method.regroups(in_series=True)
     half = np.random.default_rng([*seed, 3]).permutation(new)[: len(new) // 2]
     if len(half) < 4 * policy.protect.k:
         return {}
-    whole, part = (ail(_cut(records, guard, rows), records.quasi_domains) for rows in (new, half))
+    whole, part = (ail(_cut(records, guard, rows, regroup=regroup), records.quasi_domains) for rows in (new, half))
     if not 0 < whole <= part:
         return {}
     steepness = math.log2(part / whole)
     return {name: whole * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
 
 
-def _cut(records: Snapshot, guard: Guard, rows: np.ndarray) -> Classes:
-    return mondrian(records.quasi[:, rows], records.quasi_domains, replace(guard, values=guard.values[rows]))
+def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool) -> Classes:
+    return mondrian(
+        records.quasi[:, rows],
+        records.quasi_domains,
+        replace(guard, values=guard.values[rows]),
+        regroup=regroup,
+    )
 
 
 def checks_of(audit: Audit, policy: Policy) -> tuple[Check, ...]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.lifetime import lifetime_bounds
 from sequester.guarantees.requirement import Requirement, View
 from sequester.history.history import History
 from sequester.history.publication import Publication
@@ -48,6 +49,8 @@ def recall(
     for view in _views(requirement, values):
         permanent = _is_permanent(view, policy)
         codes, names, bounds = _named(view, requirement, values, compact=permanent)
+        if not permanent:
+            bounds = lifetime_bounds(policy, view.name, names, bounds)
         history = History(
             attribute=view.name,
             values=names,

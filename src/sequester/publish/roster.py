@@ -83,11 +83,26 @@ class Roster:
     held: Integers
     left_out: Integers
 
+    def without(self, out: Mask) -> Roster:
+        """The same, and these of those who would be published left out; given per record, those published on last."""
+        gone = out[: len(self.rows)]
+        return Roster(
+            self.rows[~gone],
+            self.retained[~out[len(self.rows) :]],
+            self.held,
+            np.sort(np.concatenate([self.left_out, self.rows[gone]])),
+        )
+
     def waiting(self, crowd: Crowd) -> Waiting:
         """The same, counted."""
         oldest = int(crowd.patience[self.held].max(initial=-1)) + 1
         left_out = len(self.left_out) + crowd.snapshot.left_out
         return Waiting(held=len(self.held), retained=len(self.retained), left_out=left_out, oldest=oldest)
+
+
+def must_hide(policy: Policy) -> bool:
+    """Whether coming and going has to be hidden; where values change freely, seeing it tells nothing about a value."""
+    return "lifetime" not in policy.protect.against or bool({"insider", "neighbor"} & set(policy.protect.against))
 
 
 def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list[int], keep_all: bool) -> Roster:
@@ -96,7 +111,7 @@ def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list
     `keep_all`: nobody leaves and nobody returns in this release, because their going or coming cannot be hidden.
     """
     everybody, nobody = np.arange(len(crowd.snapshot)), np.zeros(0, np.int64)
-    if isinstance(policy.method, Static):
+    if isinstance(policy.method, Static) or not must_hide(policy):
         return Roster(everybody, nobody, nobody, nobody)
     entering, leavers = crowd.entering, crowd.leavers
     candidates = entering[crowd.number[entering] < 0] if keep_all else entering
@@ -119,6 +134,17 @@ def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list
             return Roster(np.flatnonzero(chosen), nobody, nobody, np.flatnonzero(~chosen))
         case _:
             return Roster(np.flatnonzero(chosen), stuck, out, nobody)
+
+
+def refuse_suppression(policy: Policy, people: int) -> None:
+    """Stop where a method leaves people out and the policy does not want that."""
+    if policy.infeasible == "refuse":
+        raise GuaranteeError(
+            f"{people:,} of these people can be in no class that keeps what is promised over all releases. Promise "
+            "less, call frequent values ordinary, or let them be left out with `infeasible: suppress`. Nothing was "
+            "published.",
+            guarantee="lifetime",
+        )
 
 
 def _refusal(newcomers: int, leavers: int) -> GuaranteeError:

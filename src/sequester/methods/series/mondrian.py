@@ -23,8 +23,8 @@ from sequester.methods.series.forest import Forest, Progress
 from sequester.methods.series.stock import Cuts, Stock
 from sequester.methods.series.watch import Watch
 
-TRIALS = 8
-"""How often the people of a node are cut, each time in another way."""
+TRIALS, TRIALS_REGROUPED = 24, 8
+"""How often the people of a node are cut, each time in another way; classes that were regrouped leave less to gain."""
 
 
 def republish(
@@ -35,6 +35,7 @@ def republish(
     *,
     against: Collection[str],
     cuts: Cuts = "gain",
+    regroup: bool = True,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
@@ -44,10 +45,20 @@ def republish(
     With a known population (k-map) nothing is cut anew. What earlier releases gave away is not looked for again.
 
     Raises GuaranteeError when even the coarsest classes are not: then too few people joined, left or came back, and
-    some of them must be held back. The same seed gives the same classes, whatever the number of threads.
+    some of them must be held back. `regroup` is about newcomers, as in plain Mondrian. The same seed gives the same
+    classes, whatever the number of threads.
     """
     return publish_blocks(
-        past, codes, domains, guard, against=against, cuts=cuts, seed=seed, trials=TRIALS, progress=progress
+        past,
+        codes,
+        domains,
+        guard,
+        against=against,
+        cuts=cuts,
+        regroup=regroup,
+        seed=seed,
+        trials=TRIALS_REGROUPED if regroup else TRIALS,
+        progress=progress,
     )
 
 
@@ -59,6 +70,7 @@ def publish_blocks(
     *,
     against: Collection[str],
     cuts: Cuts,
+    regroup: bool = False,
     seed: int = 0,
     trials: int = 0,
     progress: Progress | None = None,
@@ -66,8 +78,7 @@ def publish_blocks(
     """As `republish`; without trials units stay as they are where that is safe."""
     watch = Watch.of(past, codes, against=against)
     if watch.idle:
-        return mondrian(codes, domains, guard, cuts=cuts)
-    regroup = trials > 0 and cuts == "gain" and not guard.known
+        return mondrian(codes, domains, guard, cuts=cuts, regroup=regroup)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts=cuts, regroup=regroup)
     forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
     return stock.classes(forest.settle(watch, progress))

@@ -14,7 +14,6 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
 from sequester.methods.series.frame import Columns
-from sequester.methods.series.regroup import regrouped
 
 Cuts = Literal["gain", "median", "relaxed"]
 
@@ -72,9 +71,7 @@ class Stock:
         unit[component >= 0] = inverse
         if len(fresh):
             own = replace(guard, values=guard.values[fresh])
-            member = mondrian(codes[:, fresh], domains, own, cuts=cuts).member.astype(np.int64)
-            if regroup:
-                member = regrouped(member, codes[:, fresh], domains, own)
+            member = mondrian(codes[:, fresh], domains, own, cuts=cuts, regroup=regroup).member.astype(np.int64)
             kept[fresh] = old + member
             unit[fresh] = len(found) + member
             count += int(member.max()) + 1

@@ -1,20 +1,24 @@
-"""Newcomers' classes, regrouped: their people have no history yet, so any safe classes of them alone will do.
+"""Classes regrouped with their neighbours: less loss than cuts alone, boxes that may overlap.
 
-Cuts leave classes with up to twice the people they need, and nothing ever tears them apart again in a series, so what
-they lose here they lose for ever. Windows of neighbouring classes are regrouped at once, twice, the second time with
-windows that begin in the middle of the first ones.
+Cuts leave classes with up to twice the people they need, and in a series nothing ever tears them apart again, so what
+they lose at first they lose for ever. People who have no history yet can be in any safe classes, so windows of
+neighbouring classes are shared out again, twice, the second time with windows that begin in the middle of the first.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.methods.guard import Guard
+from sequester.methods.classes import Classes
+
+if TYPE_CHECKING:
+    from sequester.methods.guard import Guard
 
 WINDOW = 600
 """People per window."""
@@ -26,18 +30,14 @@ NEAR, STARTS, PASSES = 8, 2, 3
 """Neighbours looked at together, first persons tried, and times every class is looked at."""
 
 
-def regrouped(
-    member: NDArray[np.int64],
-    codes: NDArray[np.int32],
-    domains: tuple[Hierarchy, ...],
-    guard: Guard,
-) -> NDArray[np.int64]:
-    """Per record a class, from the classes they are in; `codes` are (attributes, records), `guard` is over them."""
+def regrouped(classes: Classes, codes: NDArray[np.int32], domains: tuple[Hierarchy, ...], guard: Guard) -> Classes:
+    """The classes of these records (attributes, records), all in one, shared out again; `guard` is over them."""
     from sequester.kernels.blocks import unit_tree
-    from sequester.kernels.blocks_regroup import regroup
+    from sequester.kernels.regroup import regroup
 
-    if guard.limits.k > LARGEST_K:
-        return member
+    if guard.limits.k > LARGEST_K or guard.known or not len(classes):
+        return classes
+    member = classes.member.astype(np.int64)
     place = np.column_stack([domain.position[row] for domain, row in zip(domains, codes, strict=True)])
     threads = min(os.cpu_count() or 1, 8)
     for turn in range(2):
@@ -62,4 +62,9 @@ def regrouped(
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, range(threads)))
-    return np.asarray(np.unique(member, return_inverse=True)[1].ravel())
+    member = np.unique(member, return_inverse=True)[1].ravel()
+    order = np.argsort(member, kind="stable")
+    start = np.flatnonzero(np.diff(member[order], prepend=-1))
+    sides = codes[:, order]
+    lo, hi = np.minimum.reduceat(sides, start, axis=1), np.maximum.reduceat(sides, start, axis=1)
+    return Classes(member.astype(np.int32), lo, hi)

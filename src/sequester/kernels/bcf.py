@@ -1,0 +1,582 @@
+"""One specialization of the next table of a series: what every new class leaves for targets, and carrying it out.
+
+The table is given as atoms: records with the same quasi-identifier and the same past. Every class that holds the
+value is split by its children into parts; only these parts are looked at, and only people with too few companions of
+the same past are counted exactly. With cuts of one taxonomy the classes of two releases that one person can be in
+form complete groups (`joins`), so that the rows that remain are smaller counts (Fung et al., Theorems 4.2 to 4.4).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.kernels import kernel
+from sequester.kernels.limits import Limits, safe
+
+YES, NO, NOT_NOW = 0, 1, 2
+MANY = np.int64(1 << 40)
+
+
+class Atoms(NamedTuple):
+    """Records with the same quasi-identifier and the same past, and how often each value occurs among them.
+
+    The values of atom i are at `start[i]` to `start[i + 1]`, of the views of the static criteria (`own`) and of the
+    permanent views of the history (`seen`), each numbered through over its views.
+    """
+
+    size: NDArray[np.int64]
+    known: NDArray[np.int64]
+    past: NDArray[np.int64]  # trajectory before; the last one stands for people who are new
+    own_start: NDArray[np.int64]
+    own_value: NDArray[np.int32]
+    own_count: NDArray[np.int64]
+    seen_start: NDArray[np.int64]
+    seen_value: NDArray[np.int32]
+    seen_count: NDArray[np.int64]
+
+
+class Before(NamedTuple):
+    """What was published before.
+
+    path     (trajectories, releases) classes of all releases numbered through, -1 for absence; newcomers are last
+    table    (classes, values) published counts, the views side by side
+    first    views + 1: where the values of each view begin
+    joins    per release, whether rows of newcomers since then can be told by counting
+    pair     (releases, releases) row of `alone` for the first class of the later one, -1 where nothing can be told
+    alone    (classes of pairs, values) rows that can be a newcomer's between two earlier releases
+    start    first class of every release
+    """
+
+    path: NDArray[np.int64]
+    table: NDArray[np.int64]
+    first: NDArray[np.int64]
+    joins: NDArray[np.bool_]
+    pair: NDArray[np.int64]
+    alone: NDArray[np.int64]
+    start: NDArray[np.int64]
+
+
+class Demand(NamedTuple):
+    """What is demanded beside the static criteria.
+
+    neighbor     at least k rows remain for everybody who exists
+    printed      also for newcomers nobody is, of every class (Theorem 4.4 as printed)
+    remaining    what remains keeps the criteria of its view (`limits`), and so does every subset of releases
+    certificate  everybody has k companions with the same past and the same class, no value too frequent among them
+    companions   whether they do is to be told, demanded or not
+    exact        all counts are wanted, also where companions show that they suffice
+    """
+
+    k: int
+    needed: int
+    neighbor: bool
+    printed: bool
+    remaining: bool
+    certificate: bool
+    companions: bool
+    exact: bool
+    limits: Limits
+    bound: NDArray[np.bool_]  # per view, whether it has any criterion
+
+
+class Joins(NamedTuple):
+    """Newcomers since each release by the group of classes they are counted in.
+
+    group    (releases, atoms) the group of every newcomer, -1 for others; or of everybody, where all groups count
+    begin, end   (releases, groups) where its newcomers are in `order` (releases, atoms)
+    """
+
+    group: NDArray[np.int32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    order: NDArray[np.int32]
+
+
+class Room(NamedTuple):
+    """Room to work in, always left as it was found."""
+
+    local: NDArray[np.int32]  # classes, -1
+    child: NDArray[np.int32]  # atoms
+    size: NDArray[np.int64]  # trajectories, 0
+    head: NDArray[np.int64]  # trajectories, -1
+    after: NDArray[np.int64]  # atoms
+    counts: NDArray[np.int64]  # values, 0
+    left: NDArray[np.int64]  # values, 0
+    fresh: NDArray[np.int64]  # (releases, values), 0
+
+
+class Split(NamedTuple):
+    """A split that was looked at: parts are touched atoms `ordered[begin[i]:begin[i + 1]]`, children by class.
+
+    verdict  YES, NO (never again) or NOT_NOW, and then the class that stands in the way, -1 when it may be any
+    left     (parts, 2) fewest rows left for people who were there before and for newcomers; MANY where there are none
+    small    per part, whether somebody has fewer than k companions
+    open     per part, whether somebody's companions are too few, or have too much of a value
+    """
+
+    verdict: int
+    witness: int
+    ordered: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    left: NDArray[np.int64]
+    small: NDArray[np.bool_]
+    open: NDArray[np.bool_]
+
+
+@kernel
+def list_values(atom, values, atoms, width):  # type: ignore[no-untyped-def]
+    """Per atom the values (records, views) of its records, and how often: where it begins, values, counts."""
+    records, views = values.shape
+    first = np.zeros(atoms + 1, np.int64)
+    for record in range(records):
+        first[atom[record] + 1] += 1
+    for i in range(atoms):
+        first[i + 1] += first[i]
+    place, order = first[:-1].copy(), np.empty(records, np.int64)
+    for record in range(records):
+        order[place[atom[record]]] = record
+        place[atom[record]] += 1
+    start = np.zeros(atoms + 1, np.int64)
+    value, count = np.empty(records * views, np.int32), np.empty(records * views, np.int64)
+    where = np.full(width, -1, np.int64)
+    used = 0
+    for i in range(atoms):
+        for j in range(first[i], first[i + 1]):
+            for view in range(views):
+                code = values[order[j], view]
+                if where[code] < start[i]:
+                    where[code] = used
+                    value[used], count[used] = code, 0
+                    used += 1
+                count[where[code]] += 1
+        start[i + 1] = used
+    return start, value[:used].copy(), count[:used].copy()
+
+
+@kernel
+def weigh_split(touched, child, children, member, atoms, own, before, demand, joins, splits, branch, room):  # type: ignore[no-untyped-def]
+    """Whether the touched atoms may be split by child.
+
+    own             limits of the static criteria
+    splits, branch  per release whether groups of newcomers are split, and (releases, children) the branch of each child
+    """
+    found, ordered, begin = _arrange(touched, child, children, member, room)
+    parts = found * children
+    left = np.full((parts, 2), MANY)
+    small, is_open = np.zeros(parts, np.bool_), np.zeros(parts, np.bool_)
+    counts = np.zeros(own.numerator.size, np.int64)
+    for part in range(parts):
+        if not _keeps_own(ordered[begin[part] : begin[part + 1]], atoms, own, demand.needed, counts):
+            return NO, -1, ordered, begin, left, small, is_open
+    if before.path.shape[1] == 0:
+        return YES, -1, ordered, begin, left, small, is_open
+    values = np.empty(before.table.shape[1], np.int64)
+    pasts = np.empty(before.path.shape[0], np.int64)
+    totals = np.empty((before.first.size - 1, 2), np.int64)
+    verdict, witness = YES, -1
+    for part in range(parts):
+        inside = ordered[begin[part] : begin[part + 1]]
+        number = _meet_people(inside, atoms, room, pasts, demand.companions)
+        if number == 0:
+            continue
+        for i in range(number):
+            if room.size[pasts[i]] < demand.k:
+                small[part] = True
+        is_open[part] = small[part]
+        if demand.companions and not small[part]:
+            is_open[part] = _any_excess(pasts[:number], atoms, demand, room)
+        if demand.certificate and is_open[part]:
+            verdict = NO
+        looks = (demand.neighbor and (small[part] or demand.exact)) or demand.remaining or demand.printed
+        used = 0
+        if verdict != NO and looks:
+            used = _count(inside, atoms, room, values)
+            _count_newcomers(inside, branch[:, part % children], atoms, before, joins, splits, branch, room)
+        if verdict != NO and demand.neighbor and (small[part] or demand.exact):
+            for i in range(number):
+                if room.size[pasts[i]] >= demand.k and not demand.exact:
+                    continue
+                _rows_left(pasts[i], values[:used], before, room, totals)
+                for view in range(totals.shape[0]):
+                    for side in range(2):
+                        left[part, side] = min(left[part, side], totals[view, side])
+            if min(left[part, 0], left[part, 1]) < demand.k:
+                verdict = NO
+        if verdict != NO and demand.printed and _fewest_fresh(values[:used], before, room, totals) < demand.k:
+            verdict = NO
+        if verdict == YES and demand.remaining:
+            verdict, anywhere = _keeps_remaining(pasts[:number], values[:used], before, demand, room)
+            if verdict == NOT_NOW:
+                witness = -1 if anywhere else member[inside[0]]
+        _leave(pasts[:number], room, values[:used])
+        if verdict == NO and not demand.exact:
+            witness = -1
+            break
+    if verdict == NO:
+        witness = -1
+    return verdict, witness, ordered, begin, left, small, is_open
+
+
+@numba.njit(cache=True, nogil=True)
+def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped-def]
+    """Touched atoms by class and child; a class and its children stay together."""
+    found = 0
+    for i in range(touched.size):
+        room.child[touched[i]] = child[i]
+        if room.local[member[touched[i]]] < 0:
+            room.local[member[touched[i]]] = found
+            found += 1
+    begin = np.zeros(found * children + 1, np.int64)
+    for i in range(touched.size):
+        begin[room.local[member[touched[i]]] * children + child[i] + 1] += 1
+    for part in range(found * children):
+        begin[part + 1] += begin[part]
+    place = begin[:-1].copy()
+    ordered = np.empty(touched.size, np.int64)
+    for i in range(touched.size):
+        part = room.local[member[touched[i]]] * children + child[i]
+        ordered[place[part]] = touched[i]
+        place[part] += 1
+    for atom in touched:
+        room.local[member[atom]] = -1
+    return found, ordered, begin
+
+
+@numba.njit(cache=True, nogil=True)
+def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-def]
+    """Whether a part keeps the static criteria; nobody in it is fine."""
+    total = around = 0
+    for atom in inside:
+        total += atoms.size[atom]
+        around += atoms.known[atom]
+    if total == 0:
+        return True
+    if total < own.k or around < needed:
+        return False
+    if counts.size == 0:
+        return True
+    counts[:] = 0
+    for atom in inside:
+        for pair in range(atoms.own_start[atom], atoms.own_start[atom + 1]):
+            counts[atoms.own_value[pair]] += atoms.own_count[pair]
+    return safe(counts, total, own)
+
+
+@numba.njit(cache=True, nogil=True)
+def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped-def]
+    """The different pasts of a part: sizes are in room.size; if `linked`, the atoms of each start at room.head."""
+    number = 0
+    for atom in inside:
+        if atoms.size[atom] == 0:
+            continue
+        past = atoms.past[atom]
+        if room.size[past] == 0:
+            pasts[number] = past
+            number += 1
+        room.size[past] += atoms.size[atom]
+        if linked:
+            room.after[atom] = room.head[past]
+            room.head[past] = atom
+    return number
+
+
+@numba.njit(cache=True, nogil=True)
+def _any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
+    """Whether a value is too frequent among the people of one past."""
+    limits = demand.limits
+    found = False
+    for past in pasts:
+        atom = room.head[past]
+        while atom >= 0:
+            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
+                room.left[atoms.seen_value[pair]] += atoms.seen_count[pair]
+            atom = room.after[atom]
+        atom = room.head[past]
+        while atom >= 0:
+            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
+                value = atoms.seen_value[pair]
+                if limits.denominator[value] > 0 and room.left[value] * limits.denominator[value] > (
+                    limits.numerator[value] * room.size[past]
+                ):
+                    found = True
+                room.left[value] = 0
+            atom = room.after[atom]
+        if found:
+            break
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(inside, atoms, room, values):  # type: ignore[no-untyped-def]
+    """The values of a part: counts are in room.counts."""
+    used = 0
+    for atom in inside:
+        for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
+            value = atoms.seen_value[pair]
+            if room.counts[value] == 0:
+                values[used] = value
+                used += 1
+            room.counts[value] += atoms.seen_count[pair]
+    return used
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):  # type: ignore[no-untyped-def]
+    """Per release, the values of all who joined since and could be anywhere in the part's group of classes."""
+    for release in range(before.joins.size):
+        if not before.joins[release]:
+            continue
+        group = -1
+        for atom in inside:
+            if joins.group[release, atom] >= 0:
+                group = joins.group[release, atom]
+                break
+        if group < 0:
+            continue
+        for place in range(joins.begin[release, group], joins.end[release, group]):
+            atom = joins.order[release, place]
+            if splits[release] and branch[release, room.child[atom]] != own_branch[release]:
+                continue
+            if before.path[atoms.past[atom], release] >= 0:
+                continue
+            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
+                room.fresh[release, atoms.seen_value[pair]] += atoms.seen_count[pair]
+
+
+@numba.njit(cache=True, nogil=True)
+def _rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-def]
+    """Per view, rows that can be of somebody with this past: all attacks on one target together, per value."""
+    releases = before.path.shape[1]
+    was, joined = False, False
+    for release in range(releases):
+        if before.path[past, release] >= 0:
+            was = True
+        elif before.joins[release]:
+            joined = True
+    totals[:, 0] = 0 if was else MANY
+    totals[:, 1] = 0 if joined else MANY
+    view = 0
+    for value in values:
+        while value >= before.first[view + 1]:
+            view += 1
+        while value < before.first[view]:
+            view -= 1
+        joining, between = MANY, room.counts[value]
+        for one in range(releases):
+            place = before.path[past, one]
+            if place >= 0:
+                between = min(between, before.table[place, value])
+                continue
+            if before.joins[one]:
+                joining = min(joining, room.counts[value], room.fresh[one, value])
+            for other in range(one + 1, releases):
+                there = before.path[past, other]
+                if there >= 0 and before.pair[one, other] >= 0:
+                    row = before.pair[one, other] + there - before.start[other]
+                    joining = min(joining, before.alone[row, value])
+        if was:
+            totals[view, 0] += min(between, joining)
+        if joined:
+            totals[view, 1] += joining
+
+
+@numba.njit(cache=True, nogil=True)
+def _fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
+    """The fewest rows of a part that can be a newcomer's, over releases and views."""
+    fewest = MANY
+    for release in range(before.joins.size):
+        if not before.joins[release]:
+            continue
+        totals[:, 1] = 0
+        view = 0
+        for value in values:
+            while value >= before.first[view + 1]:
+                view += 1
+            while value < before.first[view]:
+                view -= 1
+            totals[view, 1] += min(room.counts[value], room.fresh[release, value])
+        fewest = min(fewest, totals[:, 1].min())
+    return fewest
+
+
+@numba.njit(cache=True, nogil=True)
+def _keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-untyped-def]
+    """Whether what remains of each pair of releases, and of every subset, keeps the criteria of its view."""
+    releases = before.path.shape[1]
+    for view in range(before.first.size - 1):
+        if not demand.bound[view]:
+            continue
+        for past in pasts:
+            present = 0
+            for release in range(releases):
+                place = before.path[past, release]
+                if place >= 0:
+                    present += 1
+                    total = 0
+                    for value in values:
+                        if before.first[view] <= value < before.first[view + 1]:
+                            room.left[value] = min(room.counts[value], before.table[place, value])
+                            total += room.left[value]
+                    kept = _keeps_view(total, view, demand, room)
+                    for value in values:
+                        room.left[value] = 0
+                    if not kept:
+                        return NOT_NOW, False
+                elif before.joins[release]:
+                    total = 0
+                    for value in values:
+                        if before.first[view] <= value < before.first[view + 1]:
+                            room.left[value] = min(room.counts[value], room.fresh[release, value])
+                            total += room.left[value]
+                    kept = _keeps_view(total, view, demand, room)
+                    for value in values:
+                        room.left[value] = 0
+                    if not kept:
+                        return NOT_NOW, True
+            if present > 1 and not _keeps_subsets(past, view, values, before, demand, room):
+                return NOT_NOW, False
+    return YES, False
+
+
+@numba.njit(cache=True, nogil=True)
+def _keeps_view(total, view, demand, room):  # type: ignore[no-untyped-def]
+    """Whether the rows in room.left, as many as `total`, keep the criteria of one view."""
+    limits = demand.limits
+    one = Limits(
+        0,
+        limits.first[view : view + 2],
+        limits.numerator,
+        limits.denominator,
+        limits.distinct[view : view + 1],
+        limits.entropy[view : view + 1],
+        limits.recursive_l[view : view + 1],
+        limits.recursive_numerator[view : view + 1],
+        limits.recursive_denominator[view : view + 1],
+        limits.closeness[view : view + 1],
+        limits.distance[view : view + 1],
+        limits.reference,
+        limits.groups,
+        limits.heights[view : view + 1],
+    )
+    return safe(room.left, total, one)
+
+
+@numba.njit(cache=True, nogil=True)
+def _keeps_subsets(past, view, values, before, demand, room):  # type: ignore[no-untyped-def]
+    """Whether no value is too frequent in what this class and any classes before have in common.
+
+    For one value and one least number of its rows it is best to use every release that has so many.
+    """
+    releases = before.path.shape[1]
+    limits = demand.limits
+    full = 0
+    for value in values:
+        if before.first[view] <= value < before.first[view + 1]:
+            common = room.counts[value]
+            for release in range(releases):
+                place = before.path[past, release]
+                if place >= 0:
+                    common = min(common, before.table[place, value])
+            full += common
+    for value in values:
+        if not before.first[view] <= value < before.first[view + 1] or limits.denominator[value] == 0:
+            continue
+        most = 0
+        for release in range(releases):
+            place = before.path[past, release]
+            if place >= 0:
+                most = max(most, min(before.table[place, value], room.counts[value]))
+        if most * limits.denominator[value] <= limits.numerator[value] * full:
+            continue
+        for pivot in range(releases):
+            place = before.path[past, pivot]
+            if place < 0:
+                continue
+            least = min(before.table[place, value], room.counts[value])
+            if least == 0:
+                continue
+            total = 0
+            for other in values:
+                if not before.first[view] <= other < before.first[view + 1]:
+                    continue
+                common = room.counts[other]
+                for release in range(releases):
+                    there = before.path[past, release]
+                    if there >= 0 and before.table[there, value] >= least:
+                        common = min(common, before.table[there, other])
+                total += common
+            if least * limits.denominator[value] > limits.numerator[value] * total:
+                return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _leave(pasts, room, values):  # type: ignore[no-untyped-def]
+    """Put the room in order after a part."""
+    for past in pasts:
+        room.size[past] = 0
+        room.head[past] = -1
+    for value in values:
+        room.counts[value] = 0
+    if values.size > 0:
+        room.fresh[:] = 0
+
+
+@kernel
+def carry_out(ordered, begin, children, member, classes, splits, branch, joins, groups, room):  # type: ignore[no-untyped-def]
+    """Number the parts as classes and split the groups of newcomers; returns the class of every part and the counts.
+
+    The first part of a class keeps its number. `groups` is how many groups there are per release, changed in place.
+    """
+    parts = begin.size - 1
+    number = np.full(parts, -1, np.int64)
+    for base in range(0, parts, children):
+        fresh = False
+        for part in range(base, base + children):
+            if begin[part] == begin[part + 1]:
+                continue
+            number[part] = classes if fresh else member[ordered[begin[part]]]
+            if fresh:
+                classes += 1
+            fresh = True
+    for part in range(parts):
+        for i in range(begin[part], begin[part + 1]):
+            member[ordered[i]] = number[part]
+    for release in range(splits.size):
+        if not splits[release]:
+            continue
+        branches = branch[release].max() + 1
+        done = np.zeros(groups[release], np.bool_)
+        for atom in ordered:
+            group = joins.group[release, atom]
+            # New groups hold only newcomers that were moved already.
+            if group < 0 or group >= done.size or done[group]:
+                continue
+            done[group] = True
+            start, end = joins.begin[release, group], joins.end[release, group]
+            place = np.zeros(branches + 1, np.int64)
+            for i in range(start, end):
+                place[branch[release, room.child[joins.order[release, i]]] + 1] += 1
+            for i in range(branches):
+                place[i + 1] += place[i]
+            to = np.full(branches, -1, np.int64)
+            for i in range(branches):
+                if place[i] == place[i + 1]:
+                    continue
+                to[i] = group
+                if place[i] > 0:
+                    to[i] = groups[release]
+                    groups[release] += 1
+                joins.begin[release, to[i]] = start + place[i]
+                joins.end[release, to[i]] = start + place[i + 1]
+            segment = joins.order[release, start:end].copy()
+            for one in segment:
+                side = branch[release, room.child[one]]
+                joins.order[release, start + place[side]] = one
+                place[side] += 1
+                joins.group[release, one] = to[side]
+    return number, classes

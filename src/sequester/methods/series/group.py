@@ -1,0 +1,385 @@
+"""Groups for values that change: no class links anybody to a value beyond what is left of her lifetime guarantee.
+
+The people of a class differ in what was published about them, and the one with the worst history decides for each value
+how large its share may be. A class without a value costs nobody anything; so classes are made bottom-up from small runs
+of neighbours (gain Mondrian under k alone), joined where that is needed and at the least loss: a dynamic program over
+the runs in their order, which judges every union on its own, because neither merging nor splitting is monotone. People
+of runs that no union makes safe are put one by one into near groups that bear them, or groups join around them. Whoever
+finds no place is left out: when no class can have her, or none that costs less than leaving out `WORTH` others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import GuaranteeError, PolicyError
+from sequester.guarantees.lifetime import DOUBT, Strategy, Survivals
+from sequester.history.past import Past
+from sequester.kernels.limits import Limits
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
+from sequester.methods.mondrian import mondrian
+
+if TYPE_CHECKING:
+    from sequester.policy.model import Lifetime
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+WORTH = 100.0
+"""Keeping one person in may cost as much detail as so many fully generalized records, not more."""
+
+# Of a run that is left out most people find a place in other groups.
+_LATER = 3.0
+_FARTHEST = 1000
+_LONG = 800
+_SCAN = 64
+_LOOKS = 5e7
+_ATTEMPTS = 4
+_CHUNK = 1 << 14
+
+
+def group(
+    past: Past,
+    codes: Ints,
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    lifetime: Lifetime,
+) -> Classes:
+    """Classes of the next table that keep the lifetime guarantee of all views whose values change.
+
+    `codes` are (attributes, records). People who can be in no class have the class -1. Raises GuaranteeError when
+    nobody can be published.
+    """
+    changing = [view for view, history in enumerate(past.histories) if not history.permanent]
+    if not changing:
+        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
+    if past.retained.any() or guard.known:
+        raise ValueError("groups are made of records that are there, and without a population")
+    strategy = Strategy.of(lifetime)
+    histories = [past.histories[view] for view in changing]
+    survivals = Survivals.of(histories, past.person, [past.value[view] for view in changing])
+    share = strategy.shares(survivals.left, survivals.linked)
+    share = np.ascontiguousarray(np.minimum(share, survivals.bounds))
+    for attempt in range(_ATTEMPTS + 1):
+        if attempt == _ATTEMPTS:
+            share -= 4 * DOUBT
+        member = _Table(codes, domains, guard, survivals, share).members()
+        rows, columns, reached = broken(survivals, strategy, member)
+        if not len(rows):
+            break
+        # So near to the limit that only whole numbers could tell: from now on the share is out of the question.
+        np.minimum.at(share, (rows, columns), reached - 4 * DOUBT)
+    if len(rows):
+        raise AssertionError("groups within their shares exceed what was promised")
+    if (member < 0).all():
+        raise GuaranteeError(
+            "nobody can be published: the people who are protected need larger classes, or more different values, than "
+            "the table has. Promise a lower l or fewer releases, or call frequent values ordinary. Nothing was "
+            "published.",
+            guarantee="lifetime",
+        )
+    return _classes(member, codes)
+
+
+def broken(survivals: Survivals, strategy: Strategy, member: Ints) -> tuple[Longs, Longs, Floats]:
+    """Rows and columns of the survivals that do not keep the promise in these classes, and the shares they have."""
+    classes, columns = int(member.max(initial=-1)) + 1, survivals.left.shape[1]
+    kept = np.flatnonzero(member >= 0)
+    size = np.bincount(member[kept], minlength=classes)
+    counts = np.zeros((classes, columns), np.int64)
+    for column in survivals.column.T:
+        there = kept[column[kept] >= 0]
+        flat = member[there].astype(np.int64) * columns + column[there]
+        counts += np.bincount(flat, minlength=classes * columns).reshape(classes, columns)
+    pairs = np.unique(survivals.row[kept].astype(np.int64) * max(classes, 1) + member[kept])
+    rows, numbers = pairs // max(classes, 1), pairs % max(classes, 1)
+    share = counts / np.maximum(size, 1)[:, None]
+    found: list[tuple[Longs, Longs, Floats]] = []
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        spent = share[numbers[part]]
+        after = survivals.left[rows[part]] * (1 - spent)
+        place, column = np.nonzero((after < float(strategy.floor) + 10 * DOUBT) & (spent > 0))
+        row, number = rows[part][place], numbers[part][place]
+        keeps = survivals.keeps(strategy, row, column, linked=counts[number, column], among=size[number])
+        found.append((row[~keeps], column[~keeps], share[number, column][~keeps]))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The next table under shares: what the largest share of each value (columns) is for each kind of person (rows)."""
+
+    codes: Ints
+    domains: tuple[Hierarchy, ...]
+    guard: Guard
+    survivals: Survivals
+    share: Floats
+
+    def members(self) -> Ints:
+        """Per record its group, -1 for none."""
+        from sequester.kernels import group as kernels
+
+        out = self._impossible()
+        inside = np.flatnonzero(~out)
+        member = np.full(self.codes.shape[1], -1, np.int32)
+        if not len(inside):
+            return member
+        order, starts, lo, hi, until = self._runs(inside)
+        row = self.survivals.row
+        least = kernels.lowest(self.share, row, order, starts)
+        units = np.arange(len(lo), dtype=np.int64)
+        self._join(member, order, starts, lo, hi, least=least, place=units, until=until, worth=_LATER)
+        # A stable place of everybody in the order of the runs, so that near means near for those left out, too.
+        rank = np.empty(len(member), np.int64)
+        rank[np.concatenate([order, np.flatnonzero(out)])] = np.arange(len(member))
+        if (member < 0).any() and (member >= 0).any():
+            self._place(member, rank, scan=_SCAN, join=False)
+        single = np.flatnonzero((member < 0) & ~out)
+        if len(single):
+            single = single[np.argsort(rank[single])]
+            points = np.ascontiguousarray(self.codes[:, single].T)
+            ends, own = np.arange(len(single) + 1, dtype=np.int64), row[single].astype(np.int64)
+            self._join(member, single, ends, points, points, least=self.share, place=own, until=ends[1:], worth=WORTH)
+        for scan, join in ((_SCAN, True), (len(member), False)):
+            while (member < 0).any() and (join or (member >= 0).any()):
+                if not self._place(member, rank, scan=scan, join=join):
+                    break
+        return member
+
+    def _impossible(self) -> Mask:
+        """Records that cannot be in any class: by their own history, or as too many of one value for the whole table.
+
+        Of too many the ones with the worst history go, and among equals some from everywhere.
+        """
+        row, share = self.survivals.row, self.share
+        out = np.zeros(len(row), np.bool_)
+        spread = (np.arange(len(row)) * 0.6180339887498949) % 1.0
+        while not out.all():
+            left = int(np.count_nonzero(~out))
+            before = int(np.count_nonzero(out))
+            best = np.where(np.isin(np.arange(len(share)), row[~out])[:, None], share, 0.0).max(axis=0)
+            for column in self.survivals.column.T:
+                holders = np.flatnonzero((column >= 0) & ~out)
+                out[holders[(share[row[holders], column[holders]] + DOUBT) * left < 1]] = True
+                holders = holders[~out[holders]]
+                counts = np.bincount(column[holders], minlength=len(best))
+                for c in np.flatnonzero(counts > (best + DOUBT) * left).tolist():
+                    whose = holders[column[holders] == c]
+                    many = int(np.ceil((counts[c] - best[c] * left) / (1 - best[c]) - 1e-6))
+                    worst = np.lexsort((spread[whose], share[row[whose], c]))[: max(many, 1)]
+                    out[whose[worst]] = True
+            if int(np.count_nonzero(out)) == before:
+                break
+        return out
+
+    def _runs(self, inside: Longs) -> tuple[Longs, Longs, Ints, Ints, Longs]:
+        """The records in runs of neighbours, as small as k allows.
+
+        First they are cut as if everybody had the share that most have, which makes good groups already where nobody is
+        worse off, and then each of these is cut on under k alone: so the order has the groups, and their parts.
+        Returns the order, where the runs begin, their boxes (runs, attributes), and where the group of each ends.
+        """
+        from sequester.kernels import mondrian as kernels
+
+        rows = np.ascontiguousarray(self.codes[:, inside].T)
+        nobody, scale = np.zeros((0, 0), np.int32), self._scale()
+        limits, values = self._usual(inside)
+        whole = mondrian(np.ascontiguousarray(rows.T), self.domains, replace(self.guard, limits=limits, values=values))
+        order = np.argsort(whole.member, kind="stable").astype(np.int32)
+        rows = np.ascontiguousarray(rows[order])
+        only_k, nothing = _under_k(limits.k), np.zeros((len(inside), 0), np.int32)
+        ends = np.append(0, np.cumsum(whole.size)).tolist()
+        found = [
+            kernels.cut_rows(rows, nothing, order, begin, end, 0, kernels.GAIN, *scale, nobody, 0, only_k)
+            for begin, end in pairwise(ends)
+        ]
+        starts = np.sort(np.concatenate(found)).astype(np.int64)
+        _, lo, hi = kernels.bound_runs(rows, order, starts)
+        return (
+            inside[order],
+            np.append(starts, len(inside)),
+            np.ascontiguousarray(lo.T),
+            np.ascontiguousarray(hi.T),
+            np.repeat(np.cumsum([len(part) for part in found]), [len(part) for part in found]),
+        )
+
+    def _usual(self, inside: Longs) -> tuple[Limits, Ints]:
+        """The static criteria with the shares that nine of ten people allow, or the table's own where that is more."""
+        limits, row = self.guard.limits, self.survivals.row[inside]
+        column, first = self.survivals.column[inside], self.survivals.first
+        people = np.bincount(row, minlength=len(self.share))
+        parts, codes, views = [], [], len(first) - 1
+        offset = int(limits.first[-1])
+        for view in range(views):
+            start, stop = int(first[view]), int(first[view + 1])
+            there = np.bincount(column[:, view][column[:, view] >= 0] - start, minlength=stop - start) / len(inside)
+            usual = np.array([_low(self.share[:, c], people) for c in range(start, stop)])
+            parts.append(np.append(np.maximum(usual, 1.02 * there), 1.0))
+            codes.append(np.where(column[:, view] >= 0, column[:, view] - start, stop - start) + offset)
+            offset += stop - start + 1
+        share = np.concatenate(parts)
+        whole = 1 << 30
+        bounded = np.where(share < 1, whole, 0).astype(np.int64)
+        nothing = np.zeros(views, np.int64)
+        sizes = [len(part) for part in parts]
+        extended = limits._replace(
+            first=np.append(limits.first, limits.first[-1] + np.cumsum(sizes)).astype(np.int64),
+            numerator=np.append(limits.numerator, (share * whole).astype(np.int64)),
+            denominator=np.append(limits.denominator, bounded),
+            distinct=np.append(limits.distinct, nothing),
+            entropy=np.append(limits.entropy, np.zeros(views)),
+            recursive_l=np.append(limits.recursive_l, nothing),
+            recursive_numerator=np.append(limits.recursive_numerator, nothing),
+            recursive_denominator=np.append(limits.recursive_denominator, nothing + 1),
+            closeness=np.append(limits.closeness, np.full(views, -1.0)),
+            distance=np.append(limits.distance, nothing),
+            reference=np.append(limits.reference, np.zeros(len(share))),
+            groups=np.hstack([limits.groups, np.zeros((len(limits.groups), len(share)), np.int32)]),
+            heights=np.append(limits.heights, nothing),
+        )
+        flat = np.column_stack([self.guard.values[inside], *codes]).astype(np.int32)
+        return extended, np.ascontiguousarray(flat)
+
+    def _join(
+        self,
+        member: Ints,
+        order: Longs,
+        starts: Longs,
+        lo: Ints,
+        hi: Ints,
+        *,
+        least: Floats,
+        place: Longs,
+        until: Longs,
+        worth: float,
+    ) -> None:
+        """Join units to groups, numbered after those there are."""
+        from sequester.kernels import group as kernels
+
+        reach, longest = self._sizes(len(order))
+        length = kernels.join_runs(
+            order, starts, lo, hi, least, place, self.survivals.column, self.guard.values, self.guard.limits,
+            *self._scale(), until, reach, longest, worth,
+        )  # fmt: skip
+        number = np.cumsum(length > 0) - 1 + int(member.max(initial=-1)) + 1
+        unit = np.where(length == 0, -1, number)
+        member[order] = np.repeat(unit, np.diff(starts))
+
+    def _sizes(self, records: int) -> tuple[int, int]:
+        """How far groups are looked for: the size that nine of ten protected people need at least, and the most."""
+        row, needs = self.survivals.row, [np.array([float(self.guard.limits.k)])]
+        for column in self.survivals.column.T:
+            there = np.flatnonzero(column >= 0)
+            needs.append(1 / np.maximum(self.share[row[there], column[there]], 1 / _FARTHEST))
+        usual = float(np.quantile(np.concatenate(needs), 0.9))
+        reach = int(min(max(1.25 * usual, 2 * self.guard.limits.k), _FARTHEST))
+        return reach, min(max(4 * reach, 8 * self.guard.limits.k, _LONG), max(records, 1))
+
+    def _scale(self) -> tuple[Floats, Longs]:
+        first = np.cumsum([0, *(domain.size for domain in self.domains)]).astype(np.int64)
+        return np.concatenate([domain.position for domain in self.domains]), first
+
+    def _place(self, member: Ints, rank: Longs, *, scan: int, join: bool) -> int:
+        """Find groups for those who have none, or make some of them and others; returns how many have one now."""
+        from sequester.kernels import group as kernels
+
+        left = np.flatnonzero(member < 0)
+        left = left[np.argsort(rank[left])]
+        columns, before = max(self.share.shape[1], 1), len(left)
+        if join:
+            # Those who are left may join each other, too: each is a group of her own that is not safe yet.
+            left = left[: max(int(_LOOKS / ((int(member.max()) + 1 + len(left)) * columns)), 1)]
+        group_of = member.astype(np.int64)
+        if join:
+            group_of[left] = member.max() + 1 + np.arange(len(left))
+        kept = np.flatnonzero(group_of >= 0)
+        # Groups are numbered by where they are, so that neighbours in number are neighbours.
+        _, inverse, size = np.unique(group_of[kept], return_inverse=True, return_counts=True)
+        groups = len(size)
+        middle = np.bincount(inverse, weights=rank[kept], minlength=groups) / size
+        by_place = np.argsort(middle, kind="stable")
+        renumber = np.empty(groups, np.int64)
+        renumber[by_place] = np.arange(groups)
+        group_of[kept], size = renumber[inverse], size[by_place].astype(np.int64)
+        alone = np.full(groups, -1, np.int64)
+        if join:
+            alone[group_of[left]] = left
+        counts = self._count(group_of, self.survivals.column, self.share.shape[1], groups)
+        total = self._count(group_of, self.guard.values, int(self.guard.limits.first[-1]), groups)
+        order = kept[np.argsort(group_of[kept], kind="stable")]
+        starts = np.append(0, np.cumsum(size)).astype(np.int64)
+        least = kernels.lowest(self.share, self.survivals.row, order, starts)
+        lo = np.ascontiguousarray(np.minimum.reduceat(self.codes[:, order], starts[:-1], axis=1).T)
+        hi = np.ascontiguousarray(np.maximum.reduceat(self.codes[:, order], starts[:-1], axis=1).T)
+        near = np.searchsorted(middle[by_place], rank[left]).astype(np.int64)
+        if scan > _SCAN:
+            scan = int(min(groups, max(_SCAN, _LOOKS / (max(len(left), 1) * columns)))) + 1
+        group_of[left] = -1
+        kernels.place_left(
+            left, near, group_of, alone, size, counts, least, total, lo, hi,
+            self.codes, self.share, self.survivals.row, self.survivals.column, self.guard.values, self.guard.limits,
+            *self._scale(), scan, join, WORTH,
+        )  # fmt: skip
+        member[:] = group_of
+        return before - int(np.count_nonzero(member < 0))
+
+    @staticmethod
+    def _count(group_of: Longs, column: Ints, columns: int, groups: int) -> Longs:
+        found = np.zeros(groups * columns, np.int64)
+        for values in column.T:
+            there = np.flatnonzero((group_of >= 0) & (values >= 0))
+            found += np.bincount(group_of[there] * columns + values[there], minlength=groups * columns)
+        return found.reshape(groups, columns)
+
+
+def _low(share: Floats, people: Longs) -> float:
+    """The share that nine of ten people allow at least."""
+    order = np.argsort(share)
+    place = np.searchsorted(np.cumsum(people[order]), people.sum() // 10, "right")
+    return float(share[order[min(place, len(order) - 1)]])
+
+
+def _under_k(k: int) -> Limits:
+    """Nothing but k."""
+    nothing = np.zeros(0, np.int64)
+    return Limits(
+        k=k,
+        first=np.zeros(1, np.int64),
+        numerator=nothing,
+        denominator=nothing,
+        distinct=nothing,
+        entropy=np.zeros(0),
+        recursive_l=nothing,
+        recursive_numerator=nothing,
+        recursive_denominator=nothing,
+        closeness=np.zeros(0),
+        distance=nothing,
+        reference=np.zeros(0),
+        groups=np.zeros((1, 0), np.int32),
+        heights=nothing,
+    )
+
+
+def _classes(member: Ints, codes: Ints) -> Classes:
+    """Groups numbered through, with tight boxes."""
+    kept = np.flatnonzero(member >= 0)
+    _, number = np.unique(member[kept], return_inverse=True)
+    compact = np.full(len(member), -1, np.int32)
+    compact[kept] = number
+    order = kept[np.argsort(number, kind="stable")]
+    starts = np.append(0, np.cumsum(np.bincount(number)))[:-1]
+    lo, hi = (operate.reduceat(codes[:, order], starts, axis=1) for operate in (np.minimum, np.maximum))
+    return Classes(compact, np.ascontiguousarray(lo), np.ascontiguousarray(hi))
