@@ -16,6 +16,9 @@ SUBJECTS = {
     "mondrian-scale": "benchmarks.mondrian_scale",
     "audit-adult": "benchmarks.audit_adult",
     "series-adult": "benchmarks.series_adult",
+    "bcf-adult": "benchmarks.bcf_adult",
+    "lifetime": "benchmarks.lifetime",
+    "series-scale": "benchmarks.series_scale",
     "memory": "benchmarks.memory",
 }
 

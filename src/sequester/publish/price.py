@@ -67,18 +67,19 @@ def levers(records: Snapshot, past: Past, policy: Policy, *, seed: list[int]) ->
     new = np.flatnonzero(past.last_class() < 0)
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    regroup = isinstance(policy.method, Mondrian) and policy.method.regroups(in_series=True)
     half = np.random.default_rng([*seed, 3]).permutation(new)[: len(new) // 2]
     if len(half) < 4 * policy.protect.k:
         return {}
-    whole, part = (ail(_cut(records, guard, rows, regroup=regroup), records.quasi_domains) for rows in (new, half))
+    whole, part = (ail(_cut(records, guard, rows), records.quasi_domains) for rows in (new, half))
     if not 0 < whole <= part:
         return {}
-    steepness = math.log2(part / whole)
-    return {name: whole * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
+    steepness, now = math.log2(part / whole), whole
+    if isinstance(policy.method, Mondrian) and policy.method.regroups(in_series=True):
+        now = ail(_cut(records, guard, new, regroup=True), records.quasi_domains)
+    return {name: now * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
 
 
-def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool) -> Classes:
+def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool = False) -> Classes:
     return mondrian(
         records.quasi[:, rows],
         records.quasi_domains,
