@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.figures import DataMissing
 
-SUBJECTS = {"byun": "experiments.byun", "fung": "experiments.fung"}
+SUBJECTS = {"byun": "experiments.byun", "fung": "experiments.fung", "wong": "experiments.wong"}
 RESULTS = Path(__file__).parent / "results"
 
 

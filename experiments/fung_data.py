@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks.adult import DATA
 from benchmarks.figures import DataMissing
+from numpy.typing import NDArray
+
 from sequester.domain.build import from_tree, from_values
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sequester.attacks.cracks import compare
 from sequester.domain.build import from_values
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
@@ -225,3 +225,53 @@ def finer_cuts(taxonomies: list[Taxonomy], cut: Cut) -> list[Cut]:
 def with_k(chain: Chain, k: int) -> Chain:
     """The same people under another k, with nothing published."""
     return replace(chain, protect={**chain.protect, "k": k})
+
+
+def random_chain(
+    seed: int,
+    *,
+    people: tuple[int, int],
+    releases: tuple[int, int] = (2, 5),
+    leaving: float = 0.0,
+    returning: float = 0.0,
+    criteria: bool = True,
+) -> Chain:
+    """A chain of more people than examples are searched with, many of them alike, so that classes can be split."""
+    random = np.random.default_rng(seed)
+    count, number = int(random.integers(*people)), int(random.integers(releases[0], releases[1] + 1))
+    kinds = int(random.integers(2, 5))
+    domains = tuple(_random_domain(random) for _ in range(int(random.integers(1, 4))))
+    alike = random.integers(
+        0, [domain.size for domain in domains], (max(2, count // int(random.integers(3, 9))), len(domains))
+    )
+    points = alike[random.integers(0, len(alike), count)].astype(np.int32)
+    value = random.permutation(np.arange(count) % kinds).astype(np.int32)
+    joined = random.integers(0, number, count) * (random.random(count) < 0.6)
+    left = np.where(random.random(count) < leaving, random.integers(1, number + 1, count), number)
+    when = np.arange(number)[:, None]
+    present = (when >= joined) & (when < np.maximum(left, joined + 1))
+    if returning:
+        present &= (when != random.integers(1, number + 1, count)) | (random.random(count) > returning)
+    present[:, 0] = True
+    protect: dict[str, object] = {"k": int(random.integers(2, 4))}
+    if criteria and random.random() < 0.5:
+        protect["confidence"] = float(random.choice([0.5, 0.6, 0.75]))
+    if criteria and random.random() < 0.3:
+        protect["diversity"] = {"kind": "entropy", "l": float(random.choice([1.3, 1.8]))}
+    links = random.random(len(domains)) < (1.0 if random.random() < 0.7 else 0.5)
+    return Chain(domains, points, value, present, protect, links)
+
+
+def _random_domain(random: np.random.Generator) -> Hierarchy:
+    size = int(random.integers(2, 9))
+    if random.random() < 0.3:
+        places = np.sort(random.choice(64, size, replace=False)).astype(np.float64)
+        return nested("number", places, [(np.arange(size, dtype=np.int32), tuple(map(str, places)))])
+    levels = [np.arange(size, dtype=np.int32)]
+    while len(levels[-1]) > 2 and random.random() < 0.8:
+        keep = random.random(len(levels[-1])) < 0.6
+        keep[0] = True
+        levels.append(levels[-1][keep])
+    names = [tuple(f"L{level}.{start}" for start in starts.tolist()) for level, starts in enumerate(levels)]
+    leaves = np.array([f"v{leaf}" for leaf in range(size)], object)
+    return nested("category", leaves, list(zip(levels, names, strict=True)))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sequester.policy import Policy
+    from sequester.publish.ahead import Ahead
     from sequester.publish.plan import Plan
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -21,6 +22,8 @@ EXAMPLES = """[bold]Examples[/bold]
 $ sequester plan 2026-q3.csv --policy policy.yaml
 
 $ sequester plan 2026-q3.csv -p policy.yaml --out next.plan
+
+$ sequester plan 2026-q3.csv -p policy.yaml --ahead 10
 
 $ sequester plan 2026-q3.parquet -p policy.yaml --recipient university --purpose research --format json
 """
@@ -47,6 +50,12 @@ def plan(
         Path | None,
         typer.Option("--out", "-o", help="Save the plan, to publish it later; keep it private.", show_default=False),
     ] = None,
+    ahead: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=100, help="Lifetime guarantee: simulate so many releases after this one.", show_default=False
+        ),
+    ] = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
     ] = False,
@@ -67,11 +76,15 @@ def plan(
     path = ledger if ledger is not None else ledger_of(policy, rules)
     how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose}
     made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), **how)
+    coming = None if ahead is None else _look_ahead(made, rules, ahead)
     if format is Format.JSON:
-        print_json({**plan_to_dict(made), "ledger": str(path), "saved": None if out is None else str(out)})
+        extra = {} if coming is None else {"ahead": coming.to_dict()}
+        print_json({**plan_to_dict(made), **extra, "ledger": str(path), "saved": None if out is None else str(out)})
     else:
         screen = console()
         show_plan(screen, made)
+        if coming is not None:
+            _show_ahead(screen, coming)
         _say_next(screen, data, policy, ledger, releases, out)
     if not made.holds:
         raise typer.Exit(BROKEN)
@@ -146,6 +159,44 @@ def show_plan(screen: Console, made: Plan) -> None:
         text = f"{attacks} on the series with this release: publishing it needs --i-know-this-leaks."
         screen.print()
         screen.print(Text(text, "bold red"))
+
+
+def _look_ahead(made: Plan, rules: Policy, releases: int) -> Ahead:
+    from sequester.publish.ahead import look_ahead
+
+    return look_ahead(made, rules, releases=releases)
+
+
+def _show_ahead(screen: Console, coming: Ahead) -> None:
+    """What is left of the lifetime guarantee, and how the coming releases go with this and other strategies."""
+    from rich.text import Text
+
+    from sequester.cli.summary import columns, many, number
+
+    budget, churn = coming.budget, coming.churn
+    screen.print()
+    if budget.pairs:
+        text = (
+            f"After this release half of {many(budget.pairs, 'pair', 'pairs')} of a person and a value in her class "
+            f"can bear {budget.median:,} more classes like it, nine of ten {budget.tenth:,}, all {budget.least:,}."
+        )
+        screen.print(Text(text), soft_wrap=True)
+    how = f"{churn.leave:.0%} leave, {churn.join:.0%} join, {churn.change:.0%} of the values change"
+    assumed = how if churn.observed else "nothing changes, since there is no earlier release to learn from"
+    screen.print(
+        Text(f"The next {many(coming.releases, 'release', 'releases')}, if each time {assumed}:"), soft_wrap=True
+    )
+    table = columns(strategy=False, **{"left out": True, "of the last": True, "average class": True, "AIL": True})
+    for course in coming.courses:
+        kind = course.strategy
+        name = f"{kind['strategy']}, " + (
+            f"{kind['releases']} releases" if "releases" in kind else f"alpha {kind['alpha']:g}"
+        )
+        if course.ends is not None:
+            name += f" (nobody after {many(course.ends, 'release', 'releases')})"
+        last = [series[-1] if series else None for series in (course.left_out, course.average, course.loss)]
+        table.add_row(name, f"{sum(course.left_out):,}", *(number(figure) for figure in last))
+    screen.print(table)
 
 
 def _show_levers(screen: Console, made: Plan) -> None:

@@ -24,6 +24,7 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         self._function = function
         self._compiled: Any = None
+        self._is_known = False
         update_wrapper(self, function)
 
     @property
@@ -40,8 +41,11 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         dispatcher = self.compiled
-        if not dispatcher.signatures and not self._is_cached():
-            _announce()
+        # Asking the dispatcher for its signatures takes longer than many a kernel.
+        if not self._is_known:
+            self._is_known = True
+            if not dispatcher.signatures and not self._is_cached():
+                _announce()
         result: R = dispatcher(*args, **kwargs)
         return result
 

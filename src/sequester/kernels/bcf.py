@@ -15,10 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import kernel
+from sequester.kernels.bcf_rows import (
+    MANY,
+    NO,
+    NOT_NOW,
+    YES,
+    any_excess,
+    count_newcomers,
+    count_values,
+    fewest_fresh,
+    keeps_remaining,
+    rows_left,
+)
 from sequester.kernels.limits import Limits, safe
-
-YES, NO, NOT_NOW = 0, 1, 2
-MANY = np.int64(1 << 40)
 
 
 class Atoms(NamedTuple):
@@ -188,28 +197,28 @@ def weigh_split(touched, child, children, member, atoms, own, before, demand, jo
                 small[part] = True
         is_open[part] = small[part]
         if demand.companions and not small[part]:
-            is_open[part] = _any_excess(pasts[:number], atoms, demand, room)
+            is_open[part] = any_excess(pasts[:number], atoms, demand, room)
         if demand.certificate and is_open[part]:
             verdict = NO
         looks = (demand.neighbor and (small[part] or demand.exact)) or demand.remaining or demand.printed
         used = 0
         if verdict != NO and looks:
-            used = _count(inside, atoms, room, values)
-            _count_newcomers(inside, branch[:, part % children], atoms, before, joins, splits, branch, room)
+            used = count_values(inside, atoms, room, values)
+            count_newcomers(inside, branch[:, part % children], atoms, before, joins, splits, branch, room)
         if verdict != NO and demand.neighbor and (small[part] or demand.exact):
             for i in range(number):
                 if room.size[pasts[i]] >= demand.k and not demand.exact:
                     continue
-                _rows_left(pasts[i], values[:used], before, room, totals)
+                rows_left(pasts[i], values[:used], before, room, totals)
                 for view in range(totals.shape[0]):
                     for side in range(2):
                         left[part, side] = min(left[part, side], totals[view, side])
             if min(left[part, 0], left[part, 1]) < demand.k:
                 verdict = NO
-        if verdict != NO and demand.printed and _fewest_fresh(values[:used], before, room, totals) < demand.k:
+        if verdict != NO and demand.printed and fewest_fresh(values[:used], before, room, totals) < demand.k:
             verdict = NO
         if verdict == YES and demand.remaining:
-            verdict, anywhere = _keeps_remaining(pasts[:number], values[:used], before, demand, room)
+            verdict, anywhere = keeps_remaining(pasts[:number], values[:used], before, demand, room)
             if verdict == NOT_NOW:
                 witness = -1 if anywhere else member[inside[0]]
         _leave(pasts[:number], room, values[:used])
@@ -282,236 +291,6 @@ def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped
             room.after[atom] = room.head[past]
             room.head[past] = atom
     return number
-
-
-@numba.njit(cache=True, nogil=True)
-def _any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
-    """Whether a value is too frequent among the people of one past."""
-    limits = demand.limits
-    found = False
-    for past in pasts:
-        atom = room.head[past]
-        while atom >= 0:
-            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
-                room.left[atoms.seen_value[pair]] += atoms.seen_count[pair]
-            atom = room.after[atom]
-        atom = room.head[past]
-        while atom >= 0:
-            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
-                value = atoms.seen_value[pair]
-                if limits.denominator[value] > 0 and room.left[value] * limits.denominator[value] > (
-                    limits.numerator[value] * room.size[past]
-                ):
-                    found = True
-                room.left[value] = 0
-            atom = room.after[atom]
-        if found:
-            break
-    return found
-
-
-@numba.njit(cache=True, nogil=True)
-def _count(inside, atoms, room, values):  # type: ignore[no-untyped-def]
-    """The values of a part: counts are in room.counts."""
-    used = 0
-    for atom in inside:
-        for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
-            value = atoms.seen_value[pair]
-            if room.counts[value] == 0:
-                values[used] = value
-                used += 1
-            room.counts[value] += atoms.seen_count[pair]
-    return used
-
-
-@numba.njit(cache=True, nogil=True)
-def _count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):  # type: ignore[no-untyped-def]
-    """Per release, the values of all who joined since and could be anywhere in the part's group of classes."""
-    for release in range(before.joins.size):
-        if not before.joins[release]:
-            continue
-        group = -1
-        for atom in inside:
-            if joins.group[release, atom] >= 0:
-                group = joins.group[release, atom]
-                break
-        if group < 0:
-            continue
-        for place in range(joins.begin[release, group], joins.end[release, group]):
-            atom = joins.order[release, place]
-            if splits[release] and branch[release, room.child[atom]] != own_branch[release]:
-                continue
-            if before.path[atoms.past[atom], release] >= 0:
-                continue
-            for pair in range(atoms.seen_start[atom], atoms.seen_start[atom + 1]):
-                room.fresh[release, atoms.seen_value[pair]] += atoms.seen_count[pair]
-
-
-@numba.njit(cache=True, nogil=True)
-def _rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-def]
-    """Per view, rows that can be of somebody with this past: all attacks on one target together, per value."""
-    releases = before.path.shape[1]
-    was, joined = False, False
-    for release in range(releases):
-        if before.path[past, release] >= 0:
-            was = True
-        elif before.joins[release]:
-            joined = True
-    totals[:, 0] = 0 if was else MANY
-    totals[:, 1] = 0 if joined else MANY
-    view = 0
-    for value in values:
-        while value >= before.first[view + 1]:
-            view += 1
-        while value < before.first[view]:
-            view -= 1
-        joining, between = MANY, room.counts[value]
-        for one in range(releases):
-            place = before.path[past, one]
-            if place >= 0:
-                between = min(between, before.table[place, value])
-                continue
-            if before.joins[one]:
-                joining = min(joining, room.counts[value], room.fresh[one, value])
-            for other in range(one + 1, releases):
-                there = before.path[past, other]
-                if there >= 0 and before.pair[one, other] >= 0:
-                    row = before.pair[one, other] + there - before.start[other]
-                    joining = min(joining, before.alone[row, value])
-        if was:
-            totals[view, 0] += min(between, joining)
-        if joined:
-            totals[view, 1] += joining
-
-
-@numba.njit(cache=True, nogil=True)
-def _fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
-    """The fewest rows of a part that can be a newcomer's, over releases and views."""
-    fewest = MANY
-    for release in range(before.joins.size):
-        if not before.joins[release]:
-            continue
-        totals[:, 1] = 0
-        view = 0
-        for value in values:
-            while value >= before.first[view + 1]:
-                view += 1
-            while value < before.first[view]:
-                view -= 1
-            totals[view, 1] += min(room.counts[value], room.fresh[release, value])
-        fewest = min(fewest, totals[:, 1].min())
-    return fewest
-
-
-@numba.njit(cache=True, nogil=True)
-def _keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-untyped-def]
-    """Whether what remains of each pair of releases, and of every subset, keeps the criteria of its view."""
-    releases = before.path.shape[1]
-    for view in range(before.first.size - 1):
-        if not demand.bound[view]:
-            continue
-        for past in pasts:
-            present = 0
-            for release in range(releases):
-                place = before.path[past, release]
-                if place >= 0:
-                    present += 1
-                    total = 0
-                    for value in values:
-                        if before.first[view] <= value < before.first[view + 1]:
-                            room.left[value] = min(room.counts[value], before.table[place, value])
-                            total += room.left[value]
-                    kept = _keeps_view(total, view, demand, room)
-                    for value in values:
-                        room.left[value] = 0
-                    if not kept:
-                        return NOT_NOW, False
-                elif before.joins[release]:
-                    total = 0
-                    for value in values:
-                        if before.first[view] <= value < before.first[view + 1]:
-                            room.left[value] = min(room.counts[value], room.fresh[release, value])
-                            total += room.left[value]
-                    kept = _keeps_view(total, view, demand, room)
-                    for value in values:
-                        room.left[value] = 0
-                    if not kept:
-                        return NOT_NOW, True
-            if present > 1 and not _keeps_subsets(past, view, values, before, demand, room):
-                return NOT_NOW, False
-    return YES, False
-
-
-@numba.njit(cache=True, nogil=True)
-def _keeps_view(total, view, demand, room):  # type: ignore[no-untyped-def]
-    """Whether the rows in room.left, as many as `total`, keep the criteria of one view."""
-    limits = demand.limits
-    one = Limits(
-        0,
-        limits.first[view : view + 2],
-        limits.numerator,
-        limits.denominator,
-        limits.distinct[view : view + 1],
-        limits.entropy[view : view + 1],
-        limits.recursive_l[view : view + 1],
-        limits.recursive_numerator[view : view + 1],
-        limits.recursive_denominator[view : view + 1],
-        limits.closeness[view : view + 1],
-        limits.distance[view : view + 1],
-        limits.reference,
-        limits.groups,
-        limits.heights[view : view + 1],
-    )
-    return safe(room.left, total, one)
-
-
-@numba.njit(cache=True, nogil=True)
-def _keeps_subsets(past, view, values, before, demand, room):  # type: ignore[no-untyped-def]
-    """Whether no value is too frequent in what this class and any classes before have in common.
-
-    For one value and one least number of its rows it is best to use every release that has so many.
-    """
-    releases = before.path.shape[1]
-    limits = demand.limits
-    full = 0
-    for value in values:
-        if before.first[view] <= value < before.first[view + 1]:
-            common = room.counts[value]
-            for release in range(releases):
-                place = before.path[past, release]
-                if place >= 0:
-                    common = min(common, before.table[place, value])
-            full += common
-    for value in values:
-        if not before.first[view] <= value < before.first[view + 1] or limits.denominator[value] == 0:
-            continue
-        most = 0
-        for release in range(releases):
-            place = before.path[past, release]
-            if place >= 0:
-                most = max(most, min(before.table[place, value], room.counts[value]))
-        if most * limits.denominator[value] <= limits.numerator[value] * full:
-            continue
-        for pivot in range(releases):
-            place = before.path[past, pivot]
-            if place < 0:
-                continue
-            least = min(before.table[place, value], room.counts[value])
-            if least == 0:
-                continue
-            total = 0
-            for other in values:
-                if not before.first[view] <= other < before.first[view + 1]:
-                    continue
-                common = room.counts[other]
-                for release in range(releases):
-                    there = before.path[past, release]
-                    if there >= 0 and before.table[there, value] >= least:
-                        common = min(common, before.table[there, other])
-                total += common
-            if least * limits.denominator[value] > limits.numerator[value] * total:
-                return False
-    return True
 
 
 @numba.njit(cache=True, nogil=True)

@@ -142,7 +142,7 @@ def join_runs(  # type: ignore[no-untyped-def]
 def place_left(  # type: ignore[no-untyped-def]
     left: Any, near: Any, group_of: Any, alone: Any, size: Any, counts: Any, least: Any, total: Any, lo: Any, hi: Any,
     codes: Any, share: Any, row: Any, column: Any, values: Any, limits: Any,
-    position: Any, first_leaf: Any, scan: Any, join: Any, worth: Any,
+    position: Any, first_leaf: Any, scan: Any, most: Any, join: Any, worth: Any,
 ):  # fmt: skip
     """Put records that are in no group into one, nearest first, wherever it stays safe; or join groups around them.
 
@@ -150,7 +150,7 @@ def place_left(  # type: ignore[no-untyped-def]
     group_of     per record its group, -1 for those left; changed, as are all arrays of the groups (a joined group is
                  empty afterwards)
     alone        per group -1, or the one of those left whom it stands for: it is no group until others join it
-    scan         how many groups to look at on either side
+    scan         how many groups to look at on either side, and `most` what a place in one may cost
     join         whether groups may be joined to make room for a record, at no more loss than `worth` records
     Returns how many found a place.
     """
@@ -173,7 +173,7 @@ def place_left(  # type: ignore[no-untyped-def]
         record = left[index]
         if group_of[record] >= 0:
             continue
-        best, chosen = np.inf, -1
+        best, chosen = most, -1
         own = row[record]
         for step in range(2 * scan):
             g = near[index] + (step // 2 if step % 2 == 0 else -1 - step // 2)
@@ -233,8 +233,8 @@ def place_left(  # type: ignore[no-untyped-def]
                 bearable = True
                 for c in range(columns):
                     n = trial[c] + counts[g, c]
-                    most = many + size[g] if mode == 0 and counts[g, c] > 0 else everybody + 1
-                    if n > 0 and n > (min(allowed[c], least[g, c]) + SLACK) * most:
+                    people = many + size[g] if mode == 0 and counts[g, c] > 0 else everybody + 1
+                    if n > 0 and n > (min(allowed[c], least[g, c]) + SLACK) * people:
                         bearable = False
                         break
                 if not bearable:
@@ -308,3 +308,101 @@ def place_left(  # type: ignore[no-untyped-def]
                 g = into[g]
             group_of[record] = g
     return placed
+
+
+@kernel
+def borrow(  # type: ignore[no-untyped-def]
+    left: Any, line: Any, rank: Any, group_of: Any, size: Any, counts: Any, least: Any, total: Any,
+    share: Any, row: Any, column: Any, values: Any, limits: Any, groups: Any, span: Any,
+):  # fmt: skip
+    """Make groups around records that are in none, of neighbours whose own groups stay safe without them.
+
+    left   the records
+    line   all records in the order of the runs, and `rank` the place of each in it
+    groups how many groups there are: the arrays have room for one more for each of those left
+    span   how many records to look at on either side
+    Returns the number of groups then; `group_of` and the arrays of the groups are changed.
+    """
+    columns, flat = counts.shape[1], total.shape[1]
+    trial, sum_ = np.zeros(columns, np.int64), np.zeros(flat, np.int64)
+    rest, others = np.zeros(columns, np.int64), np.zeros(flat, np.int64)
+    allowed = np.ones(columns)
+    taken, came_from = np.empty(2 * span + 1, np.int64), np.empty(2 * span + 1, np.int64)
+    for index in range(left.size):
+        first = left[index]
+        if group_of[first] >= 0:
+            continue
+        trial[:] = 0
+        sum_[:] = 0
+        need = float(limits.k)
+        for c in range(columns):
+            allowed[c] = share[row[first], c]
+        many = 0
+        for step in range(2 * span + 1):
+            place = rank[first] + ((step + 1) // 2 if step % 2 == 1 else -(step // 2))
+            if place < 0 or place >= line.size:
+                continue
+            record = line[place]
+            own, g = row[record], group_of[record]
+            fits = True
+            if many > 0:
+                # Nobody who makes what is there too frequent for a group not much larger than it has to be.
+                for c in range(columns):
+                    n, most = trial[c], 1.5 * need + limits.k
+                    for view in range(column.shape[1]):
+                        if column[record, view] == c:
+                            n, most = n + 1, float(many + 1)
+                    if n > 0 and n > (min(allowed[c], share[own, c]) + SLACK) * most:
+                        fits = False
+                        break
+            if fits and g >= 0:
+                for c in range(columns):
+                    rest[c] = counts[g, c]
+                for view in range(column.shape[1]):
+                    if column[record, view] >= 0:
+                        rest[column[record, view]] -= 1
+                for v in range(flat):
+                    others[v] = total[g, v]
+                for view in range(values.shape[1]):
+                    others[values[record, view]] -= 1
+                fits = _within(rest, least[g], size[g] - 1) and safe(others, size[g] - 1, limits)
+            if not fits:
+                continue
+            if g >= 0:
+                size[g] -= 1
+                counts[g, :] = rest
+                total[g, :] = others
+            taken[many], came_from[many] = record, g
+            many += 1
+            group_of[record] = groups
+            for c in range(columns):
+                allowed[c] = min(allowed[c], share[own, c])
+            for view in range(column.shape[1]):
+                if column[record, view] >= 0:
+                    trial[column[record, view]] += 1
+            for view in range(values.shape[1]):
+                sum_[values[record, view]] += 1
+            for c in range(columns):
+                if trial[c] > 0:
+                    need = max(need, trial[c] / max(allowed[c], 1e-9))
+            if _within(trial, allowed, many) and safe(sum_, many, limits):
+                size[groups] = many
+                counts[groups, :] = trial
+                least[groups, :] = allowed
+                total[groups, :] = sum_
+                groups += 1
+                many = -1
+                break
+            if need > 2 * span:
+                break
+        for back in range(many):
+            record, g = taken[back], came_from[back]
+            group_of[record] = g
+            if g >= 0:
+                size[g] += 1
+                for view in range(column.shape[1]):
+                    if column[record, view] >= 0:
+                        counts[g, column[record, view]] += 1
+                for view in range(values.shape[1]):
+                    total[g, values[record, view]] += 1
+    return groups

@@ -190,8 +190,8 @@ def _group_method(raw: Mapping[str, Any]) -> Iterator[Issue]:
     elif isinstance(against, list | tuple) and "lifetime" not in against:
         yield ("protect", "against"), "lifetime is not among them, so nothing would check what method: group promises"
     sensitive = [a for a in _group(raw, "attributes").values() if at(a, ("role",)) == "sensitive"]
-    if sensitive and not any(at(a, ("values",)) == "transient" for a in sensitive):
-        yield ("method", "name"), "group is for values that change: no sensitive attribute has values: transient"
+    if any(at(a, ("values",)) != "transient" for a in sensitive):
+        yield ("method", "name"), "group is for values that change: every sensitive attribute needs values: transient"
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

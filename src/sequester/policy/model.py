@@ -159,7 +159,7 @@ class Mondrian(Strict):
     cuts: Cuts = Field("gain", description="gain: the cut that shortens ranges most; median, relaxed: as published.")
     regroup: bool | None = Field(
         None,
-        description="Share neighbouring classes out again: less loss, overlapping boxes. Default: gain cuts of a series.",
+        description="Share neighbouring classes out again: less loss, boxes may overlap. Default: in a series.",
     )
 
     def regroups(self, *, in_series: bool) -> bool:

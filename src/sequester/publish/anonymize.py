@@ -140,7 +140,7 @@ def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_serie
     """Classes of one table by the policy's method, whatever was published before."""
     from sequester.methods.full_domain import full_domain
     from sequester.methods.mondrian import mondrian
-    from sequester.methods.specialize import specialize
+    from sequester.methods.specialize import label_of, specialize
 
     codes, domains = snapshot.quasi, snapshot.quasi_domains
     match policy.method:
@@ -152,5 +152,5 @@ def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_serie
             return mondrian(codes, domains, guard)
         case FullDomain(loss=loss, suppression=suppression):
             return full_domain(codes, domains, guard, loss=loss, suppression=suppression)
-        case Specialize(loss=loss):
-            return specialize(codes, domains, guard, loss=loss)
+        case Specialize(loss=loss, score=score) as method:
+            return specialize(codes, domains, guard, loss=loss, score=score, label=label_of(snapshot, method))

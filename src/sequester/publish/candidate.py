@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sequester.attacks.audit import Audit, audit_histories
 from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.guarantees.requirement import Requirement
+from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
@@ -100,6 +101,8 @@ def make_candidate(
         classes = merged if last else fall_back(past, classes, merged, audit.findings)
     table = write_table(records, classes, order, numbers=policy.output.numbers)
     check_table(table, records, classes, order)
+    if isinstance(policy.method, Group):
+        notes += _spent(histories, past, policy)
     return Candidate(
         roster=roster,
         records=records,
@@ -191,6 +194,21 @@ def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Class
     method = policy.method
     cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize) else method.cuts
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
+
+
+def _spent(histories: Sequence[History], past: Past, policy: Policy) -> list[str]:
+    """Whom a class must not link to a value again: spending everything blocks the future (Wong et al., Theorem 2)."""
+    from sequester.publish.ahead import budget_of
+
+    assert policy.protect.lifetime is not None
+    blocked = budget_of(histories, past.person, policy.protect.lifetime).blocked
+    if not blocked:
+        return []
+    pairs = "1 pair of a person and a value" if blocked == 1 else f"{blocked:,} pairs of a person and a value"
+    return [
+        f"after this release {pairs} must not be linked again: what was promised is spent, and whoever has the value "
+        "then is left out; plan with --ahead to see how that goes on"
+    ]
 
 
 def _check_retained(past: Past, classes: Classes) -> None:

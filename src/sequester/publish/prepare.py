@@ -24,8 +24,9 @@ from sequester.ingest.encode import encode, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
+from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Policy
+from sequester.policy.model import Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
@@ -98,7 +99,7 @@ def prepare(
         findings=len(candidate.audit.findings),
         loss=compare(records, past, candidate.classes, policy, suppressed=records.left_out),
         levers=levers(records, past, policy, seed=draws),
-        notes=candidate.notes,
+        notes=(*candidate.notes, *_new_chain(candidate, policy)),
         candidate=replace(candidate, hashes=hashes, digests=digests, crowd=crowd),
     )
 
@@ -229,6 +230,18 @@ def _moved(crowd: Crowd, past: Past) -> int:
     known, last = known[last >= 0], last[last >= 0]
     codes = crowd.snapshot.quasi[:, known]
     return int(np.count_nonzero(((codes < box.lo[:, last]) | (codes > box.hi[:, last])).any(axis=0)))
+
+
+def _new_chain(candidate: Candidate, policy: Policy) -> tuple[str, ...]:
+    """Whether newcomers would lose much less in a series of their own; only taxonomy cuts tie them to the past."""
+    if not isinstance(policy.method, Specialize) or not len(candidate.past.first):
+        return ()
+    from sequester.methods.series.bcf_chain import new_chain
+
+    records = candidate.records
+    guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
+    chain = new_chain(candidate.past, candidate.classes, records.quasi, records.quasi_domains, guard)
+    return (str(chain),) if chain is not None and chain.is_cheaper else ()
 
 
 def _digest(snapshot: Snapshot, hashes: pa.Array) -> str:

@@ -4,7 +4,8 @@ The people of a class differ in what was published about them, and the one with 
 how large its share may be. A class without a value costs nobody anything; so classes are made bottom-up from small runs
 of neighbours (gain Mondrian under k alone), joined where that is needed and at the least loss: a dynamic program over
 the runs in their order, which judges every union on its own, because neither merging nor splitting is monotone. People
-of runs that no union makes safe are put one by one into near groups that bear them, or groups join around them. Whoever
+of runs that no union makes safe, and people who would spoil most groups, are put one by one into near groups that bear
+them; or get a group of neighbours whose own groups can spare them; or groups join around them. Whoever
 finds no place is left out: when no class can have her, or none that costs less than leaving out `WORTH` others.
 """
 
@@ -39,9 +40,13 @@ WORTH = 100.0
 
 # Of a run that is left out most people find a place in other groups.
 _LATER = 3.0
+# People are put aside when they can bear less of the values in a usual group than this.
+_SPOILT = 0.3
 _FARTHEST = 1000
 _LONG = 800
 _SCAN = 64
+# At first, a place in another group may cost as much as so many fully generalized records.
+_NEAR = 3.0
 _LOOKS = 5e7
 _ATTEMPTS = 4
 _CHUNK = 1 << 14
@@ -133,26 +138,28 @@ class _Table:
         from sequester.kernels import group as kernels
 
         out = self._impossible()
-        inside = np.flatnonzero(~out)
         member = np.full(self.codes.shape[1], -1, np.int32)
-        if not len(inside):
+        if out.all():
             return member
-        order, starts, lo, hi, until = self._runs(inside)
-        row = self.survivals.row
-        least = kernels.lowest(self.share, row, order, starts)
-        units = np.arange(len(lo), dtype=np.int64)
-        self._join(member, order, starts, lo, hi, least=least, place=units, until=until, worth=_LATER)
-        # A stable place of everybody in the order of the runs, so that near means near for those left out, too.
+        order, starts, until = self._runs()
+        # Everybody has a place in the order, so that near means near for those who are put aside, too.
         rank = np.empty(len(member), np.int64)
-        rank[np.concatenate([order, np.flatnonzero(out)])] = np.arange(len(member))
-        if (member < 0).any() and (member >= 0).any():
-            self._place(member, rank, scan=_SCAN, join=False)
+        rank[order] = np.arange(len(member))
+        row = self.survivals.row
+        order, starts, until = _without(out | self._difficult(out), order, starts, until)
+        if len(order):
+            units = np.arange(len(until), dtype=np.int64)
+            least = kernels.lowest(self.share, row, order, starts)
+            self._join(member, order, starts, least=least, place=units, until=until, worth=_LATER)
+        if (member >= 0).any():
+            self._place(member, rank, scan=_SCAN, join=False, most=_NEAR * len(self.domains))
         single = np.flatnonzero((member < 0) & ~out)
         if len(single):
             single = single[np.argsort(rank[single])]
-            points = np.ascontiguousarray(self.codes[:, single].T)
             ends, own = np.arange(len(single) + 1, dtype=np.int64), row[single].astype(np.int64)
-            self._join(member, single, ends, points, points, least=self.share, place=own, until=ends[1:], worth=WORTH)
+            self._join(member, single, ends, least=self.share, place=own, until=ends[1:], worth=WORTH)
+        if (member < 0).any() and (member >= 0).any():
+            self._borrow(member, rank)
         for scan, join in ((_SCAN, True), (len(member), False)):
             while (member < 0).any() and (join or (member >= 0).any()):
                 if not self._place(member, rank, scan=scan, join=join):
@@ -185,47 +192,55 @@ class _Table:
                 break
         return out
 
-    def _runs(self, inside: Longs) -> tuple[Longs, Longs, Ints, Ints, Longs]:
-        """The records in runs of neighbours, as small as k allows.
+    def _difficult(self, out: Mask) -> Mask:
+        """People who would spoil most groups around them: for values that are common, their share is next to nothing.
+
+        They are put aside, and into groups one by one. Where they are most of the people, nobody is.
+        """
+        row, inside = self.survivals.row, ~out
+        reach, _ = self._sizes(len(row))
+        counts = np.zeros(self.share.shape[1])
+        for column in self.survivals.column.T:
+            counts += np.bincount(column[inside & (column >= 0)], minlength=len(counts))
+        often = np.minimum(counts * (reach / max(int(np.count_nonzero(inside)), 1)), 1.0)
+        found = ((self.share + DOUBT) * reach < 1) @ often > _SPOILT
+        difficult: Mask = found[row] & inside
+        return difficult if 2 * np.count_nonzero(difficult) < np.count_nonzero(inside) else np.zeros_like(difficult)
+
+    def _runs(self) -> tuple[Longs, Longs, Longs]:
+        """The records in runs of neighbours, as small as k allows: their order, and where runs begin.
 
         First they are cut as if everybody had the share that most have, which makes good groups already where nobody is
-        worse off, and then each of these is cut on under k alone: so the order has the groups, and their parts.
-        Returns the order, where the runs begin, their boxes (runs, attributes), and where the group of each ends.
+        worse off, and then each of these is cut on under k alone: so the order has the groups, and their parts. Last is
+        returned, per run, where the group that it is in ends.
         """
         from sequester.kernels import mondrian as kernels
 
-        rows = np.ascontiguousarray(self.codes[:, inside].T)
         nobody, scale = np.zeros((0, 0), np.int32), self._scale()
-        limits, values = self._usual(inside)
-        whole = mondrian(np.ascontiguousarray(rows.T), self.domains, replace(self.guard, limits=limits, values=values))
+        limits, values = self._usual()
+        whole = mondrian(self.codes, self.domains, replace(self.guard, limits=limits, values=values))
         order = np.argsort(whole.member, kind="stable").astype(np.int32)
-        rows = np.ascontiguousarray(rows[order])
-        only_k, nothing = _under_k(limits.k), np.zeros((len(inside), 0), np.int32)
+        rows = np.ascontiguousarray(self.codes[:, order].T)
+        only_k, nothing = _under_k(limits.k), np.zeros((len(order), 0), np.int32)
         ends = np.append(0, np.cumsum(whole.size)).tolist()
         found = [
             kernels.cut_rows(rows, nothing, order, begin, end, 0, kernels.GAIN, *scale, nobody, 0, only_k)
             for begin, end in pairwise(ends)
         ]
-        starts = np.sort(np.concatenate(found)).astype(np.int64)
-        _, lo, hi = kernels.bound_runs(rows, order, starts)
-        return (
-            inside[order],
-            np.append(starts, len(inside)),
-            np.ascontiguousarray(lo.T),
-            np.ascontiguousarray(hi.T),
-            np.repeat(np.cumsum([len(part) for part in found]), [len(part) for part in found]),
-        )
+        starts = np.append(np.sort(np.concatenate(found)), len(order)).astype(np.int64)
+        runs = [len(part) for part in found]
+        return order.astype(np.int64), starts, np.repeat(np.cumsum(runs), runs).astype(np.int64)
 
-    def _usual(self, inside: Longs) -> tuple[Limits, Ints]:
+    def _usual(self) -> tuple[Limits, Ints]:
         """The static criteria with the shares that nine of ten people allow, or the table's own where that is more."""
-        limits, row = self.guard.limits, self.survivals.row[inside]
-        column, first = self.survivals.column[inside], self.survivals.first
+        limits, row = self.guard.limits, self.survivals.row
+        column, first = self.survivals.column, self.survivals.first
         people = np.bincount(row, minlength=len(self.share))
         parts, codes, views = [], [], len(first) - 1
         offset = int(limits.first[-1])
         for view in range(views):
             start, stop = int(first[view]), int(first[view + 1])
-            there = np.bincount(column[:, view][column[:, view] >= 0] - start, minlength=stop - start) / len(inside)
+            there = np.bincount(column[:, view][column[:, view] >= 0] - start, minlength=stop - start) / len(row)
             usual = np.array([_low(self.share[:, c], people) for c in range(start, stop)])
             parts.append(np.append(np.maximum(usual, 1.02 * there), 1.0))
             codes.append(np.where(column[:, view] >= 0, column[:, view] - start, stop - start) + offset)
@@ -250,7 +265,7 @@ class _Table:
             groups=np.hstack([limits.groups, np.zeros((len(limits.groups), len(share)), np.int32)]),
             heights=np.append(limits.heights, nothing),
         )
-        flat = np.column_stack([self.guard.values[inside], *codes]).astype(np.int32)
+        flat = np.column_stack([self.guard.values, *codes]).astype(np.int32)
         return extended, np.ascontiguousarray(flat)
 
     def _join(
@@ -258,8 +273,6 @@ class _Table:
         member: Ints,
         order: Longs,
         starts: Longs,
-        lo: Ints,
-        hi: Ints,
         *,
         least: Floats,
         place: Longs,
@@ -270,6 +283,7 @@ class _Table:
         from sequester.kernels import group as kernels
 
         reach, longest = self._sizes(len(order))
+        lo, hi = (side.T.copy() for side in _boxes(self.codes, order, starts))
         length = kernels.join_runs(
             order, starts, lo, hi, least, place, self.survivals.column, self.guard.values, self.guard.limits,
             *self._scale(), until, reach, longest, worth,
@@ -292,7 +306,7 @@ class _Table:
         first = np.cumsum([0, *(domain.size for domain in self.domains)]).astype(np.int64)
         return np.concatenate([domain.position for domain in self.domains]), first
 
-    def _place(self, member: Ints, rank: Longs, *, scan: int, join: bool) -> int:
+    def _place(self, member: Ints, rank: Longs, *, scan: int, join: bool, most: float = np.inf) -> int:
         """Find groups for those who have none, or make some of them and others; returns how many have one now."""
         from sequester.kernels import group as kernels
 
@@ -322,8 +336,7 @@ class _Table:
         order = kept[np.argsort(group_of[kept], kind="stable")]
         starts = np.append(0, np.cumsum(size)).astype(np.int64)
         least = kernels.lowest(self.share, self.survivals.row, order, starts)
-        lo = np.ascontiguousarray(np.minimum.reduceat(self.codes[:, order], starts[:-1], axis=1).T)
-        hi = np.ascontiguousarray(np.maximum.reduceat(self.codes[:, order], starts[:-1], axis=1).T)
+        lo, hi = (side.T.copy() for side in _boxes(self.codes, order, starts))
         near = np.searchsorted(middle[by_place], rank[left]).astype(np.int64)
         if scan > _SCAN:
             scan = int(min(groups, max(_SCAN, _LOOKS / (max(len(left), 1) * columns)))) + 1
@@ -331,10 +344,36 @@ class _Table:
         kernels.place_left(
             left, near, group_of, alone, size, counts, least, total, lo, hi,
             self.codes, self.share, self.survivals.row, self.survivals.column, self.guard.values, self.guard.limits,
-            *self._scale(), scan, join, WORTH,
+            *self._scale(), scan, most, join, WORTH,
         )  # fmt: skip
         member[:] = group_of
         return before - int(np.count_nonzero(member < 0))
+
+    def _borrow(self, member: Ints, rank: Longs) -> None:
+        """Make groups for those who have none with neighbours whose groups can spare them."""
+        from sequester.kernels import group as kernels
+
+        left = np.flatnonzero(member < 0)
+        kept = np.flatnonzero(member >= 0)
+        present, group_of = np.unique(member[kept], return_inverse=True)
+        groups, columns, flat = len(present), self.share.shape[1], int(self.guard.limits.first[-1])
+        found = np.full(len(member), -1, np.int64)
+        found[kept] = group_of
+        span = int(min(len(member), 4 * self._sizes(len(member))[0]))
+        left = left[np.argsort(rank[left])][: max(int(_LOOKS / (2 * span * max(columns, 1))), 1)]
+        room = groups + len(left)
+        size = np.bincount(group_of, minlength=room).astype(np.int64)
+        order = kept[np.argsort(group_of, kind="stable")]
+        least = np.ones((room, columns))
+        starts = np.append(0, np.cumsum(size[:groups])).astype(np.int64)
+        least[:groups] = kernels.lowest(self.share, self.survivals.row, order, starts)
+        kernels.borrow(
+            left, np.argsort(rank), rank, found, size,
+            self._count(found, self.survivals.column, columns, room), least,
+            self._count(found, self.guard.values, flat, room), self.share, self.survivals.row,
+            self.survivals.column, self.guard.values, self.guard.limits, groups, span,
+        )  # fmt: skip
+        member[:] = found
 
     @staticmethod
     def _count(group_of: Longs, column: Ints, columns: int, groups: int) -> Longs:
@@ -343,6 +382,21 @@ class _Table:
             there = np.flatnonzero((group_of >= 0) & (values >= 0))
             found += np.bincount(group_of[there] * columns + values[there], minlength=groups * columns)
         return found.reshape(groups, columns)
+
+
+def _boxes(codes: Ints, order: Longs, starts: Longs) -> tuple[Ints, Ints]:
+    """(attributes, runs) the tight boxes of the records order[starts[run]:starts[run + 1]]."""
+    sorted_codes = codes[:, order]
+    lo, hi = (operate.reduceat(sorted_codes, starts[:-1], axis=1) for operate in (np.minimum, np.maximum))
+    return np.ascontiguousarray(lo), np.ascontiguousarray(hi)
+
+
+def _without(aside: Mask, order: Longs, starts: Longs, until: Longs) -> tuple[Longs, Longs, Longs]:
+    """The runs without these records, and without those that are empty then."""
+    kept = ~aside[order]
+    size = np.add.reduceat(kept, starts[:-1])
+    number = np.append(0, np.cumsum(size > 0))
+    return order[kept], np.append(0, np.cumsum(size[size > 0])), number[until][size > 0]
 
 
 def _low(share: Floats, people: Longs) -> float:
@@ -380,6 +434,4 @@ def _classes(member: Ints, codes: Ints) -> Classes:
     compact = np.full(len(member), -1, np.int32)
     compact[kept] = number
     order = kept[np.argsort(number, kind="stable")]
-    starts = np.append(0, np.cumsum(np.bincount(number)))[:-1]
-    lo, hi = (operate.reduceat(codes[:, order], starts, axis=1) for operate in (np.minimum, np.maximum))
-    return Classes(compact, np.ascontiguousarray(lo), np.ascontiguousarray(hi))
+    return Classes(compact, *_boxes(codes, order, np.append(0, np.cumsum(np.bincount(number)))))

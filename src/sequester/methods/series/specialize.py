@@ -27,11 +27,13 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.history.boxes import intersecting
 from sequester.history.past import Past
-from sequester.kernels.bcf import MANY, NO, NOT_NOW, YES, Atoms, Before, Demand, Joins, Room, Split
+from sequester.kernels.bcf import Atoms, Before, Demand, Joins, Room, Split
+from sequester.kernels.bcf_rows import MANY, NO, NOT_NOW, YES
 from sequester.methods.cells import classify
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.series.bcf import Cuts, before_of, blocked_by, limits_of
+from sequester.methods.series.bcf_atoms import atoms_of, joins_of, left_alone
 from sequester.methods.series.watch import Verdict, Watch
 from sequester.methods.specialize import Grid, Loss, Offer, Queue, Rating, Score, specialize, taxonomies_of
 
@@ -75,7 +77,10 @@ def respecialize(
 
 
 class Left(NamedTuple):
-    """The fewest rows left for a target: who was there before (forward and cross), and who is new (backward)."""
+    """The fewest rows left for a target: who was there before (forward and cross), and who is new (backward).
+
+    All attacks on one target together: for somebody of an earlier release, also the backward attacks since she joined.
+    """
 
     forward: int | None
     backward: int | None
@@ -163,13 +168,13 @@ class Refinement:
             limits=limits,
             bound=bound,
         )
-        atoms, atom_codes, record_atom = _atoms(past, codes, domains, guard, before, views)
+        atoms, atom_codes, record_atom = atoms_of(past, codes, domains, guard, before, views)
         grid = Grid.of(atom_codes, atoms.size, domains)
         taxonomies = taxonomies_of(
             codes, domains, loss=loss, edges=cuts.edges if cuts.nested else None, blocked=blocked_by(past, domains)
         )
         count, releases = len(atoms.size), before.path.shape[1]
-        joins, groups = _joins(atoms, before, everybody=printed)
+        joins, groups = joins_of(atoms, before, everybody=printed)
         room = Room(
             local=np.full(count + 1, -1, np.int32),
             child=np.zeros(count, np.int32),
@@ -201,7 +206,7 @@ class Refinement:
             left=np.full((count + 1, 2), MANY),
             small=np.zeros(count + 1, np.bool_),
             open=np.zeros(count + 1, np.bool_),
-            alone=demand.companions and _left_alone(past, views),
+            alone=demand.companions and left_alone(past, views),
         )
 
     def run(self) -> Iterator[Left]:
@@ -391,78 +396,6 @@ class Refinement:
                 self.queue.put(one.offer)
             else:
                 self.later.append(one)
-
-
-def _atoms(
-    past: Past,
-    codes: NDArray[np.int32],
-    domains: Sequence[Hierarchy],
-    guard: Guard,
-    before: Before,
-    views: Sequence[int],
-) -> tuple[Atoms, NDArray[np.int32], NDArray[np.int32]]:
-    """Records with the same codes and the same past; the codes of each atom, and the atom of each record."""
-    from sequester.kernels.bcf import list_values
-
-    records, pasts = len(past), len(before.path)
-    everyone = np.hstack([codes, guard.population.T]) if guard.known else codes
-    # People of the population are counted with the newcomers, so that each is counted once.
-    known = np.full(everyone.shape[1], pasts - 1, np.int32)
-    trajectories = past.first.trajectories
-    if before.path.shape[1] and trajectories is not None:
-        of = trajectories.of[past.person]
-        known[:records] = np.where(of >= 0, of, pasts - 1)
-    atom, count = classify(np.vstack([everyone, known]), [*(domain.size for domain in domains), pasts])
-    first = np.zeros(count, np.int64)
-    first[atom] = np.arange(len(atom))
-    of_record = atom[:records]
-    seen = np.empty((records, len(views)), np.int32)
-    for place, view in enumerate(views):
-        seen[:, place] = past.value[view] + before.first[place]
-    atoms = Atoms(
-        np.bincount(of_record, minlength=count).astype(np.int64),
-        np.bincount(atom[records:], minlength=count).astype(np.int64),
-        known[first].astype(np.int64),
-        *list_values(of_record, guard.values, count, guard.limits.numerator.size),
-        *list_values(of_record, seen, count, int(before.first[-1])),
-    )
-    return atoms, np.ascontiguousarray(everyone[:, first]), of_record
-
-
-def _joins(atoms: Atoms, before: Before, *, everybody: bool) -> tuple[Joins, Longs]:
-    """All newcomers since each release in one group, or everybody, where groups without newcomers count."""
-    count, releases = len(atoms.size), before.path.shape[1]
-    group = np.full((releases, count), -1, np.int32)
-    order = np.zeros((releases, count), np.int32)
-    begin, end = np.zeros((releases, count + 1), np.int64), np.zeros((releases, count + 1), np.int64)
-    for release in np.flatnonzero(before.joins).tolist():
-        new = (atoms.size > 0) & ((before.path[atoms.past, release] < 0) | everybody)
-        members = np.flatnonzero(new)
-        group[release, members] = 0
-        order[release, : len(members)] = members
-        end[release, 0] = len(members)
-    return Joins(group, begin, end, order), np.ones(releases, np.int64)
-
-
-def _left_alone(past: Past, views: Sequence[int]) -> bool:
-    """Whether people with one past who are not in the table are fewer than k, or too many of them have one value."""
-    trajectories = past.first.trajectories
-    assert trajectories is not None
-    of = trajectories.of.copy()
-    of[past.person] = -1
-    absent = np.flatnonzero(of >= 0)
-    size = np.bincount(of[absent], minlength=len(trajectories))
-    if ((size > 0) & (size < past.first.k)).any():
-        return True
-    for view in views:
-        history = past.histories[view]
-        assert history.value is not None
-        counts = np.zeros((len(size), len(history.values)), np.int64)
-        np.add.at(counts, (of[absent], history.value[absent]), 1)
-        for value, bound in enumerate(history.bounds):
-            if (counts[:, value] * bound.denominator > size * bound.numerator).any():
-                return True
-    return False
 
 
 def _unsafe(why: str) -> GuaranteeError:

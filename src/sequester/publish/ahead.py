@@ -1,0 +1,240 @@
+"""Looking ahead under a lifetime guarantee: what is left of everybody's budget, and what the coming releases will cost.
+
+Every class with a value spends something of the survival of all its members, and nothing ever gives it back. So a
+series is worth simulating before it is published: the next tables are drawn from this one with the churn that was seen
+last, and published one after the other by the same method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
+from sequester.guarantees.lifetime import Strategy, Survivals, best_alpha
+from sequester.guarantees.requirement import Requirement
+from sequester.history.history import History
+from sequester.history.past import Past
+from sequester.history.trajectory import Trajectories
+from sequester.ingest.snapshot import Snapshot
+from sequester.methods.guard import Guard
+from sequester.methods.series.group import group
+from sequester.metrics.loss import ail
+from sequester.policy.model import Lifetime, Policy
+from sequester.publish.candidate import Candidate
+from sequester.publish.plan import Plan
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How often people can be in a class like the one they are in now before what was promised is spent.
+
+    pairs    of a person and a protected value that is in her class now
+    blocked  pairs that no class of a table of this size may link again (Wong et al., Theorem 2); a person whose own
+             value that is will be left out
+    least, tenth, median   how many more such classes: the fewest, what nine of ten pairs can bear at least, and half
+    """
+
+    pairs: int
+    blocked: int
+    least: int
+    tenth: int
+    median: int
+
+
+@dataclass(frozen=True)
+class Churn:
+    """How much changes from one release to the next, as shares of the table; `observed` when there was one before."""
+
+    leave: float
+    join: float
+    change: float
+    observed: bool
+
+
+@dataclass(frozen=True)
+class Course:
+    """The coming releases under one strategy: per release those left out, the average and largest class, and the loss.
+
+    `ends` is the number of releases after which nobody can be published, None when that does not happen.
+    """
+
+    strategy: Mapping[str, Any]
+    left_out: tuple[int, ...]
+    average: tuple[float, ...]
+    largest: tuple[int, ...]
+    loss: tuple[float, ...]
+    ends: int | None
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What is left after the planned release, what is assumed, and how it goes on with this and other strategies."""
+
+    releases: int
+    records: int
+    budget: Budget
+    churn: Churn
+    courses: tuple[Course, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, counts only."""
+        return asdict(self)
+
+
+def budget_of(histories: Sequence[History], person: NDArray[np.int64], lifetime: Lifetime) -> Budget:
+    """What is left of the people who are in the last release, for the values in their classes."""
+    changing = [history for history in histories if not history.permanent]
+    strategy, last = Strategy.of(lifetime), changing[0].releases[-1]
+    assert last.member is not None
+    person = person[last.member[person] >= 0]
+    known = []
+    for history in changing:
+        value = history.releases[-1].value
+        assert value is not None
+        known.append(value[person])
+    found = Survivals.of(changing, person, known)
+    people = np.bincount(found.row, minlength=len(found.path))
+    rows = np.flatnonzero(people)
+    number = found.path[rows, -1]
+    views = np.repeat(np.arange(len(changing)), np.diff(found.first))
+    counts = np.column_stack(
+        [changing[view].releases[-1].counts[:, value] for view, value in zip(views, found.value, strict=True)]
+        or [np.zeros((len(last), 0), np.int64)]
+    )
+    share = (counts / np.maximum(last.size, 1)[:, None])[number]
+    place, column = np.nonzero(share)
+    if not len(place):
+        return Budget(0, 0, 0, 0, 0)
+    left, spent = found.left[rows[place], column], share[place, column]
+    weight = people[rows[place]]
+    # A hair is forgiven: what is left was compared with the limit in whole numbers already.
+    rest = np.maximum(np.log(left) - np.log(float(strategy.floor)), 0.0)
+    more = np.floor(rest / np.maximum(-np.log1p(-np.minimum(spent, 1 - 1e-12)), 1e-300) + 1e-9).astype(np.int64)
+    blocked = (1 - float(strategy.floor) / np.maximum(left, float(strategy.floor))) * len(person) < 1 - 1e-9
+    order = np.argsort(more, kind="stable")
+    upto = np.cumsum(weight[order])
+
+    def quantile(part: float) -> int:
+        return int(more[order[int(np.searchsorted(upto, part * upto[-1]))]])
+
+    return Budget(int(weight.sum()), int(weight[blocked].sum()), int(more.min()), quantile(0.1), quantile(0.5))
+
+
+def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
+    """Publish the plan in thought, and so many releases after it, with the policy's strategy and with others."""
+    lifetime, candidate = policy.protect.lifetime, plan.candidate
+    if lifetime is None or policy.method.name != "group":
+        message = "looking ahead is for method: group, which keeps a lifetime guarantee"
+        raise PolicyError(Problem(message, key="method.name"))
+    if candidate is None:
+        raise DataError("a plan that was saved has no records; plan again to look ahead")
+    if releases < 1:
+        raise ValueError("looking ahead needs at least one release")
+    past, classes = candidate.past, candidate.classes
+    histories = past.extend(classes.member, classes.lo, classes.hi, order=candidate.order, name=plan.name)
+    churn = _churn(plan, candidate)
+    changing = tuple(history for history in histories if not history.permanent)
+    future = _Future(changing, past.person, candidate.records, policy, churn, seed=plan.seed)
+    together = plan.number + releases
+    strategies = [lifetime, Lifetime(l=lifetime.l, releases=together)]
+    if together > 1:
+        strategies.append(
+            Lifetime(l=lifetime.l, strategy="geometric", alpha=round(best_alpha(lifetime.l, together), 1))
+        )
+    courses = tuple(future.course(one, releases) for one in dict.fromkeys(strategies))
+    return Ahead(releases, plan.records, budget_of(histories, past.person, lifetime), churn, courses)
+
+
+def _churn(plan: Plan, candidate: Candidate) -> Churn:
+    """From how this table differs from the last release; before the second, that nothing changes."""
+    change, crowd = plan.change, candidate.crowd
+    before = change.stayers + change.leavers
+    if plan.number == 1 or crowd is None or not before:
+        return Churn(0.0, 0.0, 0.0, observed=False)
+    stay = np.flatnonzero(crowd.number >= 0)
+    stay = stay[crowd.last[crowd.number[stay]] >= 0]
+    differs = (crowd.values[:, crowd.number[stay]] != crowd.snapshot.sensitive[:, stay]).any(axis=0)
+    return Churn(
+        leave=change.leavers / before,
+        join=(change.newcomers + change.returned) / before,
+        change=float(differs.mean()) if len(stay) else 0.0,
+        observed=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Future:
+    """Tables drawn from this one: some leave, others like them come, and some have other values, as frequent as now."""
+
+    histories: tuple[History, ...]
+    person: NDArray[np.int64]
+    records: Snapshot
+    policy: Policy
+    churn: Churn
+    seed: int
+
+    def course(self, lifetime: Lifetime, releases: int) -> Course:
+        """The coming releases with this strategy; the same people come, go and change with every strategy."""
+        random = np.random.default_rng([self.seed, 7])
+        count = len(self.person)
+        come = round(self.churn.join * count)
+        histories = tuple(_with_room(history, come * releases) for history in self.histories)
+        drawn, who = np.arange(count), self.person.copy()
+        nobody = len(self.histories[0].people)
+        values = self.records.sensitive.copy()
+        requirement = Requirement.from_policy(self.policy, self.records.sensitive_domains)
+        left_out, average, largest, loss, ends = [], [], [], [], None
+        for number in range(releases):
+            stay = random.random(len(who)) >= self.churn.leave
+            new = random.integers(0, count, come)
+            who = np.concatenate([who[stay], nobody + number * come + np.arange(come)])
+            drawn = np.concatenate([drawn[stay], new])
+            values = np.hstack([values[:, stay], self.records.sensitive[:, new]])
+            changed = np.flatnonzero(random.random(len(who)) < self.churn.change)
+            values[:, changed] = self.records.sensitive[:, random.integers(0, count, len(changed))]
+            codes = np.ascontiguousarray(self.records.quasi[:, drawn])
+            views = {view.name: view.codes for view in requirement.views(values)}
+            now = tuple(views[history.attribute] for history in histories)
+            past = Past(histories, who, now, np.zeros(len(who), np.bool_))
+            try:
+                classes = group(
+                    past, codes, self.records.quasi_domains, Guard.of(requirement, values), lifetime=lifetime
+                )
+            except GuaranteeError:
+                ends = number
+                break
+            order = np.flatnonzero(classes.member >= 0)
+            histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=f"ahead {number + 1}")
+            left_out.append(classes.suppressed)
+            average.append(float(classes.size.mean()))
+            largest.append(int(classes.size.max()))
+            loss.append(ail(classes, self.records.quasi_domains, suppressed=classes.suppressed))
+        told = lifetime.model_dump(mode="json", exclude_none=True)
+        return Course(told, tuple(left_out), tuple(average), tuple(largest), tuple(loss), ends)
+
+
+def _with_room(history: History, people: int) -> History:
+    """The same history, with so many people more who were in no release."""
+    none = np.full(people, -1, np.int32)
+    releases = tuple(
+        replace(
+            release,
+            member=None if release.member is None else np.append(release.member, none),
+            value=None if release.value is None else np.append(release.value, none),
+        )
+        for release in history.releases
+    )
+    known = history.trajectories
+    assert known is not None
+    return replace(
+        history,
+        people=tuple(range(len(history.people) + people)),
+        releases=releases,
+        trajectories=Trajectories(known.path, known.size, np.append(known.of, none)),
+        value=None if history.value is None else np.append(history.value, none),
+    )

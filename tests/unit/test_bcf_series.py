@@ -1,0 +1,271 @@
+"""A series by specialization from Python: options, who waits, what follows other methods, and starting over."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sequester as sq
+from sequester.attacks import backward, cross, forward, intersection
+from sequester.attacks.cracks import compare
+from sequester.guarantees.requirement import Requirement
+from sequester.ledger import Key
+from sequester.methods.guard import Guard
+from sequester.methods.series.bcf_chain import NewChain, new_chain
+from sequester.methods.specialize import Gains, Offer
+
+KEY = Key.of_text("a key for tests only")
+DRAW = np.random.default_rng(11)
+COUNT = 900
+AGES = DRAW.integers(0, 60, COUNT)
+PLACES = DRAW.choice(["north", "south", "east", "west"], COUNT)
+VALUES = DRAW.choice(["flu", "cold", "asthma", "gout"], COUNT)
+DRUGS = DRAW.choice(["x", "y", "z"], COUNT)
+
+
+def rules(**changes: Any) -> sq.Policy:
+    raw: dict[str, Any] = {
+        "version": 1,
+        "series": "clinic",
+        "person": "id",
+        "attributes": {
+            "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 59]},
+            "place": {
+                "role": "quasi-identifier",
+                "hierarchy": {"all": [{"n": ["north", "east"]}, {"s": ["south", "west"]}]},
+            },
+            "value": {"role": "sensitive"},
+            "drug": {"role": "sensitive"},
+            "ward": {"role": "insensitive"},
+        },
+        "protect": {"k": 5, "against": ["neighbor"]},
+        "method": {"name": "specialize"},
+    }
+    for path, value in changes.items():
+        *above, last = path.split("__")
+        place = raw
+        for key in above:
+            place = place[key]
+        place[last] = value
+    return sq.Policy.model_validate(raw)
+
+
+def people(*numbers: range) -> pa.Table:
+    chosen = [n for part in numbers for n in part]
+    return pa.table(
+        {
+            "id": [f"p{n}" for n in chosen],
+            "age": AGES[chosen],
+            "place": PLACES[chosen],
+            "value": VALUES[chosen],
+            "drug": DRUGS[chosen],
+            "ward": [f"w{n % 3}" for n in chosen],
+        }
+    )
+
+
+def opened(folder: Path, **changes: Any) -> sq.Series:
+    return sq.Series.open(folder / "clinic.ledger", rules(**changes), key=KEY)
+
+
+def is_cut(plan: sq.Plan) -> bool:
+    """Whether every attribute has one published value for every code."""
+    assert plan.candidate is not None
+    classes = plan.candidate.classes
+    for lo, hi in zip(classes.lo, classes.hi, strict=True):
+        values = sorted(set(zip(lo.tolist(), hi.tolist(), strict=True)))
+        if any(one[1] >= other[0] for one, other in pairwise(values)):
+            return False
+    return True
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"score": "discernibility"},
+    {"score": "loss-per-anonymity", "loss": "precision"},
+    {"score": "information-gain", "label": "ward"},
+    {"score": "information-gain", "label": "value"},
+    {"semantics": "printed"},
+    {"certificate": True},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())) or "default")
+def test_three_releases_are_cuts_and_hold(tmp_path: Path, options: dict[str, Any]) -> None:
+    series = opened(tmp_path, method={"name": "specialize", **options})
+    for number, count in enumerate((300, 600, 900)):
+        plan = series.plan(people(range(count)), name=f"r{number}", seed=number)
+        assert plan.holds
+        assert is_cut(plan)
+        assert plan.classes > 1
+        assert all(note.startswith("starting over") for note in plan.notes)
+        if number:
+            assert {check.attack for check in plan.checks} >= {"forward", "cross", "backward"}
+        series.publish(plan)
+    assert series.audit(against=["neighbor", "outsider"]).holds
+    if options.get("certificate"):
+        assert series.audit(against=["insider"]).holds
+
+
+def test_several_sensitive_attributes_are_protected_as_one_joint_value(tmp_path: Path) -> None:
+    """Sen3 of the paper: rows are told apart by all of them, so fewer can be buddies."""
+    loose, joint = opened(tmp_path), opened(_folder(tmp_path), protect__sensitive="joint")
+    classes = []
+    for series in (loose, joint):
+        series.publish(people(range(450)), name="first", seed=1)
+        plan = series.plan(people(range(900)), name="second", seed=1)
+        assert plan.holds
+        series.publish(plan)
+        classes.append(plan.classes)
+        assert series.audit().holds
+    assert plan.candidate is not None
+    (history,) = plan.candidate.past.histories
+    assert len(history.values) == 12
+    assert classes[1] <= classes[0]
+
+
+def _folder(path: Path) -> Path:
+    made = path / "other"
+    made.mkdir()
+    return made
+
+
+def test_fewer_than_k_newcomers_wait(tmp_path: Path) -> None:
+    series = opened(tmp_path)
+    series.publish(people(range(300)), name="first", seed=1)
+    plan = series.plan(people(range(304)), name="second", seed=1)
+    assert (plan.waiting.held, plan.records, plan.holds) == (4, 300, True)
+    with pytest.raises(sq.GuaranteeError, match="Nothing was published"):
+        opened(_folder(tmp_path), infeasible="refuse", method={"name": "specialize"}).publish(
+            people(range(3)), name="a"
+        )
+
+
+def test_the_same_people_can_be_published_again_for_another_purpose(tmp_path: Path) -> None:
+    series = opened(tmp_path)
+    series.publish(people(range(300)), name="first", seed=1)
+    told = sq.Series.open(
+        series.path, rules(method={"name": "specialize", "score": "information-gain", "label": "drug"}), key=KEY
+    )
+    plan = told.plan(people(range(300)), name="second", seed=1)
+    assert plan.holds
+    told.publish(plan)
+    assert told.audit().holds
+
+
+def test_people_who_left_and_are_published_on_keep_their_box(tmp_path: Path) -> None:
+    series = opened(tmp_path)
+    series.publish(people(range(300)), name="first", seed=1)
+    plan = series.plan(people(range(2, 600)), name="second", seed=1)
+    assert plan.holds
+    assert plan.waiting.retained == 2
+    assert is_cut(plan)
+
+
+@pytest.mark.parametrize("first", ["mondrian", "full-domain"])
+@pytest.mark.parametrize("against", [["neighbor"], ["insider", "neighbor"]])
+def test_it_may_follow_releases_of_other_methods(tmp_path: Path, first: str, against: list[str]) -> None:
+    series = opened(tmp_path, method={"name": first}, protect__against=against)
+    series.publish(people(range(300)), name="first", seed=1)
+    after = opened(tmp_path, protect__against=against)
+    plan = after.plan(people(range(600)), name="second", seed=1)
+    assert plan.holds
+    after.publish(plan)
+    assert after.audit().holds
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": "information-gain"}, "must name a sensitive or insensitive column"),
+        ({"score": "information-gain", "label": "age"}, "must name a sensitive or insensitive column"),
+        ({"label": "ward"}, "only for score information-gain"),
+    ],
+)
+def test_a_label_is_needed_for_information_gain_and_for_nothing_else(
+    tmp_path: Path, options: dict[str, str], message: str
+) -> None:
+    first = opened(tmp_path, method={"name": "mondrian"})
+    first.publish(people(range(300)), name="first", seed=1)
+    series = opened(tmp_path, method={"name": "specialize", **options})
+    with pytest.raises(sq.PolicyError, match=message):
+        series.plan(people(range(600)), name="second", seed=1)
+
+
+def test_printed_targets_need_earlier_releases_by_cuts(tmp_path: Path) -> None:
+    opened(tmp_path, method={"name": "mondrian"}).publish(people(range(300)), name="first", seed=1)
+    series = opened(tmp_path, method={"name": "specialize", "semantics": "printed"})
+    with pytest.raises(sq.PolicyError, match="printed needs earlier releases by cuts"):
+        series.plan(people(range(600)), name="second", seed=1)
+
+
+def test_numbers_without_levels_are_cut_where_they_were_before(tmp_path: Path) -> None:
+    series = opened(tmp_path)
+    series.publish(people(range(300)), name="first", seed=1)
+    plan = series.plan(people(range(900)), name="second", seed=1)
+    assert plan.candidate is not None
+    before, now = plan.candidate.past.first.releases[0], plan.candidate.classes
+    olds = set(zip(before.lo[0].tolist(), before.hi[0].tolist(), strict=True))
+    for lo, hi in zip(now.lo[0].tolist(), now.hi[0].tolist(), strict=True):
+        for first, last in olds:
+            inside, outside = (first <= lo and hi <= last), (lo <= first and last <= hi)
+            assert inside or outside or last < lo or hi < first
+
+
+def test_what_remains_after_excluding_cracked_rows_keeps_the_criteria(tmp_path: Path) -> None:
+    """Section 7.2, counted by the audit: what is left of every pair of releases is diverse, too."""
+    protect = {
+        "k": 5, "against": ["neighbor"], "confidence": 0.6, "diversity": {"kind": "entropy", "l": 2.5}, "alpha": 0.55,
+    }  # fmt: skip
+    series = opened(tmp_path, protect=protect)
+    for number, count in enumerate((300, 600, 900)):
+        series.publish(people(range(count)), name=f"r{number}", seed=number)
+    plan = series.plan(people(range(900)), name="again", seed=1)
+    assert plan.candidate is not None
+    for history in plan.candidate.audit.histories:
+        assert [attack.find(history).findings for attack in (forward, cross, backward, intersection)] == [[]] * 4
+        for comparison in compare(history):
+            for rows in (comparison.remaining, comparison.unforced):
+                if not len(rows):
+                    continue
+                share = rows / rows.sum(axis=1, keepdims=True)
+                assert share.max() <= 0.55
+                entropy = -(share * np.log(np.where(share > 0, share, 1))).sum(axis=1)
+                assert (entropy >= np.log(2.5) - 1e-9).all()
+
+
+def test_information_gain_is_what_the_children_tell_about_the_label() -> None:
+    codes, label = np.array([0, 0, 1, 1, 2, 2], np.int32), np.array([0, 0, 1, 1, 0, 1], np.int32)
+    gains = Gains.of(codes, 3, label)
+    assert gains.gain(Offer(0, 0, 2, np.array([0, 1, 2]))) == pytest.approx(6 - 2)
+    assert gains.gain(Offer(0, 0, 1, np.array([0, 1]))) == pytest.approx(4)
+    assert gains.gain(Offer(0, 0, 2, np.array([0, 2]))) == pytest.approx(0)
+
+
+def test_starting_over_compares_what_newcomers_lose(tmp_path: Path) -> None:
+    series = opened(tmp_path, protect__k=40)
+    series.publish(people(range(100)), name="first", seed=1)
+    plan = series.plan(people(range(900)), name="second", seed=1)
+    made = plan.candidate
+    assert made is not None
+    guard = Guard.of(Requirement.from_policy(series.policy, made.records.sensitive_domains), made.records.sensitive)
+    chain = new_chain(made.past, made.classes, made.records.quasi, made.records.quasi_domains, guard)
+    assert chain is not None
+    assert chain.newcomers == 800
+    assert 0 < chain.alone <= 1
+    assert 0 < chain.here <= 1
+    few = series.plan(people(range(120)), name="other", seed=1).candidate
+    assert few is not None
+    guard = Guard.of(Requirement.from_policy(series.policy, few.records.sensitive_domains), few.records.sensitive)
+    assert new_chain(few.past, few.classes, few.records.quasi, few.records.quasi_domains, guard) is None
+
+
+def test_starting_over_is_mentioned_only_when_it_is_worth_it() -> None:
+    assert NewChain(800, 0.5, 0.4).is_cheaper
+    assert not NewChain(800, 0.5, 0.41).is_cheaper
+    assert "the 800 newcomers lose 50% here and would lose 40%" in str(NewChain(800, 0.5, 0.4))
