@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sequester.domain.hierarchy import Codes
+from sequester.guarantees.lifetime import lifetime_bounds
 from sequester.guarantees.requirement import View
 from sequester.history.history import History
 from sequester.history.membership import Membership, find_members, links_of
@@ -93,15 +94,11 @@ def _sights(releases: Releases) -> list[Sight]:
             called = [domains[place].names[0][code] for code in present.tolist()]
         bounds = (Fraction(1),) * view.size if view.confidence is None else view.confidence.bounds
         of = attributes if joint else [attributes[place]]
-        sights.append(
-            Sight(
-                view=view,
-                codes=codes,
-                names=tuple(called),
-                bounds=tuple(bounds[code] for code in present.tolist()),
-                permanent=all(attribute.values == "permanent" for attribute in of),
-            )
-        )
+        permanent = all(attribute.values == "permanent" for attribute in of)
+        of_values = tuple(bounds[code] for code in present.tolist())
+        if not permanent:
+            of_values = lifetime_bounds(releases.policy, view.name, called, of_values)
+        sights.append(Sight(view=view, codes=codes, names=tuple(called), bounds=of_values, permanent=permanent))
     return sights
 
 

@@ -177,7 +177,7 @@ class _Table:
         while not out.all():
             left = int(np.count_nonzero(~out))
             before = int(np.count_nonzero(out))
-            best = np.where(np.isin(np.arange(len(share)), row[~out])[:, None], share, 0.0).max(axis=0)
+            best = share[np.bincount(row[~out], minlength=len(share)) > 0].max(axis=0)
             for column in self.survivals.column.T:
                 holders = np.flatnonzero((column >= 0) & ~out)
                 out[holders[(share[row[holders], column[holders]] + DOUBT) * left < 1]] = True
@@ -235,13 +235,13 @@ class _Table:
         """The static criteria with the shares that nine of ten people allow, or the table's own where that is more."""
         limits, row = self.guard.limits, self.survivals.row
         column, first = self.survivals.column, self.survivals.first
-        people = np.bincount(row, minlength=len(self.share))
+        tenth = len(row) // 10
         parts, codes, views = [], [], len(first) - 1
         offset = int(limits.first[-1])
         for view in range(views):
             start, stop = int(first[view]), int(first[view + 1])
             there = np.bincount(column[:, view][column[:, view] >= 0] - start, minlength=stop - start) / len(row)
-            usual = np.array([_low(self.share[:, c], people) for c in range(start, stop)])
+            usual = np.array([np.partition(self.share[row, c], tenth)[tenth] for c in range(start, stop)])
             parts.append(np.append(np.maximum(usual, 1.02 * there), 1.0))
             codes.append(np.where(column[:, view] >= 0, column[:, view] - start, stop - start) + offset)
             offset += stop - start + 1
@@ -397,13 +397,6 @@ def _without(aside: Mask, order: Longs, starts: Longs, until: Longs) -> tuple[Lo
     size = np.add.reduceat(kept, starts[:-1])
     number = np.append(0, np.cumsum(size > 0))
     return order[kept], np.append(0, np.cumsum(size[size > 0])), number[until][size > 0]
-
-
-def _low(share: Floats, people: Longs) -> float:
-    """The share that nine of ten people allow at least."""
-    order = np.argsort(share)
-    place = np.searchsorted(np.cumsum(people[order]), people.sum() // 10, "right")
-    return float(share[order[min(place, len(order) - 1)]])
 
 
 def _under_k(k: int) -> Limits:

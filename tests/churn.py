@@ -1,0 +1,131 @@
+"""Small random series whose people come, go and change: for tests of the lifetime guarantee against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import sequester as sq
+from sequester.history import History
+from sequester.history.past import Past
+from sequester.kernels.limits import Limits
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
+from sequester.methods.series.group import group
+from sequester.policy.model import Lifetime
+from series import axis
+
+LEAVES = 8
+
+
+def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: int = 2) -> History:
+    """Nothing published yet about values that change."""
+    return History(
+        attribute="s",
+        values=tuple("abcdefghijklmnopqrstuvwxyz"[: len(bounds)]),
+        k=k,
+        bounds=tuple(bounds),
+        domains=tuple(axis(LEAVES) for _ in range(attributes)),
+        quasi_names=tuple(f"q{index}" for index in range(attributes)),
+        links=np.ones(attributes, np.bool_),
+        permanent=False,
+        people=tuple(range(people)),
+    )
+
+
+def guard_of(k: int, records: int) -> Guard:
+    """Nothing required of a class but k people."""
+    nothing, real = np.zeros(0, np.int64), np.zeros(0)
+    limits = Limits(
+        k, np.zeros(1, np.int64), nothing, nothing, nothing, real, nothing, nothing, nothing, real, nothing, real,
+        np.zeros((1, 0), np.int32), nothing,
+    )  # fmt: skip
+    return Guard(limits, np.zeros((records, 0), np.int32), np.zeros((0, 0), np.int32))
+
+
+def next_release(
+    history: History, present: np.ndarray, values: np.ndarray, points: np.ndarray, lifetime: Lifetime
+) -> tuple[Classes, History]:
+    """Publish these people with these values: the classes, and the history after it."""
+    past = Past((history,), present, (values.astype(np.int32),), np.zeros(len(present), np.bool_))
+    codes = np.ascontiguousarray(points[present].T.astype(np.int32))
+    classes = group(past, codes, history.domains, guard_of(history.k, len(present)), lifetime=lifetime)
+    order = np.flatnonzero(classes.member >= 0)
+    (after,) = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(len(history) + 1))
+    return classes, after
+
+
+def chances(history: History) -> dict[tuple[int, int], Fraction]:
+    """Per person and protected value the exact probability of ever having been linked, from what was published."""
+    found = {}
+    for person in range(len(history.people)):
+        for value, bound in enumerate(history.bounds):
+            if bound < 1:
+                escaped = Fraction(1)
+                for release in history.releases:
+                    assert release.member is not None
+                    number = int(release.member[person])
+                    if number >= 0:
+                        counts = release.counts[number].tolist()
+                        escaped *= Fraction(sum(counts) - counts[value], sum(counts))
+                found[person, value] = 1 - escaped
+    return found
+
+
+NAMES = ["none", "flu", "cold", "asthma", "gout", "angina", "ulcer"]
+SHARES = [0.7, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05]
+
+
+def rules(**changes: Any) -> sq.Policy:
+    raw: dict[str, Any] = {
+        "version": 1,
+        "series": "ward",
+        "person": "id",
+        "attributes": {
+            "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 99]},
+            "zip": {"role": "quasi-identifier", "kind": "number", "range": [0, 49]},
+            "value": {"role": "sensitive", "values": "transient", "ordinary": ["none"]},
+        },
+        "protect": {
+            "k": 3,
+            "lifetime": {"l": 2.0, "strategy": "constant-ratio", "releases": 6},
+            "against": ["lifetime"],
+        },
+        "method": {"name": "group"},
+    }
+    for path, value in changes.items():
+        *above, last = path.split("__")
+        place = raw
+        for key in above:
+            place = place[key]
+        place[last] = value
+    return sq.Policy.model_validate(raw)
+
+
+class Ward:
+    """People who come, go and change."""
+
+    def __init__(self, seed: int, people: int = 300) -> None:
+        self.random = np.random.default_rng(seed)
+        self.age, self.zip = self.random.integers(0, 100, people), self.random.integers(0, 50, people)
+        self.value = self.random.choice(NAMES, people, p=SHARES)
+        self.people = people
+
+    def table(self, numbers: np.ndarray) -> pa.Table:
+        return pa.table(
+            {
+                "id": [f"p{number}" for number in numbers],
+                "age": self.age[numbers],
+                "zip": self.zip[numbers],
+                "value": self.value[numbers],
+            }
+        )
+
+    def next(self) -> pa.Table:
+        changed = self.random.random(self.people) < 0.2
+        self.value = np.where(changed, self.random.choice(NAMES, self.people, p=SHARES), self.value)
+        return self.table(np.flatnonzero(self.random.random(self.people) < 0.8))
