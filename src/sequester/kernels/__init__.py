@@ -68,4 +68,4 @@ def _announce() -> None:
     if announce is not None and not _announced:
         # First, since several threads may wait for their kernels at once.
         _announced = True
-        announce("Compiling the inner loops, once on this machine (about a minute)...")
+        announce("Compiling the inner loops, once on this machine (a minute or two)...")
