@@ -19,7 +19,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
 from sequester.metrics.loss import ail, losses
-from sequester.policy.model import Mondrian, Policy
+from sequester.policy.model import Grow, Merge, Mondrian, Policy
 from sequester.publish.anonymize import static_classes
 from sequester.publish.plan import Check
 from sequester.publish.roster import must_hide
@@ -60,9 +60,9 @@ def levers(records: Snapshot, past: Past, policy: Policy, *, seed: list[int]) ->
     People who are published together for the first time stay together: the fewer there are, the coarser their
     classes. How fast loss falls with their number is measured on these newcomers and on a random half of them, and
     carried on as a power of the number, which fits real data well. Empty where too few are new to say, and where
-    newcomers need not stay together.
+    newcomers need not stay together: for values that change, and where the whole table is recoded alike.
     """
-    if not must_hide(policy):
+    if not must_hide(policy) or not isinstance(policy.method, Mondrian | Merge | Grow):
         return {}
     new = np.flatnonzero(past.last_class() < 0)
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
