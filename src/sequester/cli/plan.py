@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, PolicyFile
+from sequester.cli.series import Folder, LedgerFile, Name, PolicyFile, Purpose, Recipient, Seed
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -40,12 +40,10 @@ def plan(
     policy: PolicyFile,
     ledger: LedgerFile = None,
     releases: Folder = None,
-    name: Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes the release repeatable; keep it private.", show_default="random")
-    ] = None,
-    recipient: Annotated[str | None, typer.Option(help="Who the release is for.")] = None,
-    purpose: Annotated[str | None, typer.Option(help="What the release is for.")] = None,
+    name: Name = None,
+    seed: Seed = None,
+    recipient: Recipient = None,
+    purpose: Purpose = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Save the plan, to publish it later; keep it private.", show_default=False),

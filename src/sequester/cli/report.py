@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, PolicyOrNot
+from sequester.cli.series import Folder, LedgerFile, PolicyOrNot, Which
 from sequester.cli.terminal import Format
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    release: Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)],
+    release: Which,
     policy: PolicyOrNot = None,
     ledger: LedgerFile = None,
     releases: Folder = None,

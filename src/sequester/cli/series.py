@@ -29,6 +29,13 @@ Folder = Annotated[
     Path | None,
     typer.Option("--releases", help="The folder of release folders.", show_default="releases beside the ledger"),
 ]
+Which = Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)]
+Name = Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Makes the release repeatable; keep it private.", show_default="random")
+]
+Recipient = Annotated[str | None, typer.Option(help="Who the release is for.")]
+Purpose = Annotated[str | None, typer.Option(help="What the release is for.")]
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # The seed tells the order of the rows, and the policy may name values.
@@ -92,18 +99,16 @@ def open_series(
 @contextlib.contextmanager
 def trial_series(path: Path, policy: Policy, releases: Path | None = None) -> Iterator[Series]:
     """A series to plan with: the real one, or where there is none yet, one that is gone afterwards."""
+    from sequester.ledger import Key
+    from sequester.publish.series import Series, is_idle
+
     begun = path.exists()
     if begun:
         with read_ledger(path) as ledger:
-            from sequester.publish.series import is_idle
-
             begun = not is_idle(ledger, policy)
     if begun:
         yield open_series(path, policy, releases)
         return
-
-    from sequester.ledger import Key
-    from sequester.publish.series import Series
 
     with tempfile.TemporaryDirectory(prefix="sequester-") as folder:
         yield Series.open(Path(folder) / "series.ledger", policy, key=Key.find(path))
@@ -127,7 +132,7 @@ def find_release(entries: Sequence[Entry], which: str) -> Entry:
 
 def folder_of(entry: Entry, ledger: Path, releases: Path | None) -> Path:
     """Where a release was put."""
-    return (ledger.parent / "releases" if releases is None else releases) / f"{entry.number:04d}-{entry.name}"
+    return (ledger.parent / "releases" if releases is None else releases) / entry.folder
 
 
 def entry_to_dict(entry: Entry) -> dict[str, Any]:

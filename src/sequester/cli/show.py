@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, PolicyOrNot
+from sequester.cli.series import Folder, LedgerFile, PolicyOrNot, Which
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    release: Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)],
+    release: Which,
     policy: PolicyOrNot = None,
     ledger: LedgerFile = None,
     releases: Folder = None,
@@ -70,7 +70,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
 
     from sequester.cli.summary import changes, checks, delays, grid, many, show_notes, show_price
     from sequester.cli.terminal import console
-    from sequester.publish.plan import Change, Waiting
+    from sequester.publish.plan import Change, Check, Waiting
 
     screen, summary = console(), entry.summary
     screen.print(
@@ -96,13 +96,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
     facts.add_row("hash", Text(entry.hash))
     screen.print(facts)
     screen.print()
-    screen.print(checks(_checks(summary.get("checks", []))))
+    screen.print(checks([Check.from_dict(check) for check in summary.get("checks", [])]))
     screen.print()
     show_price(screen, summary.get("loss", {}))
     show_notes(screen, summary.get("notes", []))
-
-
-def _checks(found: list[dict[str, Any]]) -> list[Any]:
-    from sequester.publish.plan import Check
-
-    return [Check(**{name: value for name, value in check.items() if name != "margin"}) for check in found]

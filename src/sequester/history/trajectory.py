@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,3 +54,21 @@ class Trajectories:
         known = (self.of >= 0) & (value >= 0)
         flat = self.of[known].astype(np.int64) * values + value[known]
         return np.bincount(flat, minlength=len(self) * values).reshape(len(self), values).astype(np.int64)
+
+
+def number_through(path: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """The path with the classes of all releases, of these numbers, numbered through; and how many there are."""
+    start = np.cumsum([0, *sizes])
+    return np.where(path >= 0, path.astype(np.int64) + start[:-1], -1), int(start[-1])
+
+
+def linked(path: NDArray[np.int64], classes: int) -> NDArray[np.int32]:
+    """Per trajectory, the number of its component: those linked by any class (numbered through), never by absence."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    row, column = np.nonzero(path >= 0)
+    nodes = len(path) + classes
+    graph = coo_array((np.ones(len(row), np.int8), (row, len(path) + path[row, column])), shape=(nodes, nodes))
+    label = connected_components(graph, directed=False)[1][: len(path)]
+    return np.unique(label, return_inverse=True)[1].astype(np.int32)

@@ -42,6 +42,12 @@ class Snapshot:
             f"{len(self.sensitive_names)} sensitive>"
         )
 
+    @property
+    def domains(self) -> dict[str, Hierarchy]:
+        """The domain of every quasi-identifier and sensitive attribute, by name."""
+        names, domains = (*self.quasi_names, *self.sensitive_names), (*self.quasi_domains, *self.sensitive_domains)
+        return dict(zip(names, domains, strict=True))
+
     def codes(self, name: str) -> Codes:
         """The codes of one quasi-identifier or sensitive attribute."""
         if name in self.quasi_names:

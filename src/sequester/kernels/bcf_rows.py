@@ -134,6 +134,20 @@ def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-untyped-def]
+    """Whether what a part has in common with these rows keeps the criteria of a view."""
+    total = 0
+    for value in values:
+        if before.first[view] <= value < before.first[view + 1]:
+            room.left[value] = min(room.counts[value], rows[value])
+            total += room.left[value]
+    kept = keeps_view(total, view, demand, room)
+    for value in values:
+        room.left[value] = 0
+    return kept
+
+
+@numba.njit(cache=True, nogil=True)
 def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-untyped-def]
     """Whether what remains of each pair of releases, and of every subset, keeps the criteria of its view."""
     releases = before.path.shape[1]
@@ -146,27 +160,10 @@ def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-unt
                 place = before.path[past, release]
                 if place >= 0:
                     present += 1
-                    total = 0
-                    for value in values:
-                        if before.first[view] <= value < before.first[view + 1]:
-                            room.left[value] = min(room.counts[value], before.table[place, value])
-                            total += room.left[value]
-                    kept = keeps_view(total, view, demand, room)
-                    for value in values:
-                        room.left[value] = 0
-                    if not kept:
+                    if not _keeps_meet(before.table[place], view, values, before, demand, room):
                         return NOT_NOW, False
-                elif before.joins[release]:
-                    total = 0
-                    for value in values:
-                        if before.first[view] <= value < before.first[view + 1]:
-                            room.left[value] = min(room.counts[value], room.fresh[release, value])
-                            total += room.left[value]
-                    kept = keeps_view(total, view, demand, room)
-                    for value in values:
-                        room.left[value] = 0
-                    if not kept:
-                        return NOT_NOW, True
+                elif before.joins[release] and not _keeps_meet(room.fresh[release], view, values, before, demand, room):
+                    return NOT_NOW, True
             if present > 1 and not keeps_subsets(past, view, values, before, demand, room):
                 return NOT_NOW, False
     return YES, False

@@ -19,6 +19,11 @@ Status = Literal["begun", "published"]
 HASH = pa.binary(16)
 
 
+def folder_name(number: int, name: str) -> str:
+    """What the folder of a release is called."""
+    return f"{number:04d}-{name}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Queue:
     """People held back, by keyed hash (`HASH`), and the number of the first release that held each of them back."""
@@ -125,6 +130,11 @@ class Entry:
     hash: str
     seal: str
     status: Status
+
+    @property
+    def folder(self) -> str:
+        """The name of the release folder."""
+        return folder_name(self.number, self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

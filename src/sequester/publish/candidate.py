@@ -34,7 +34,7 @@ _REPAIRS = 3
 class Candidate:
     """A release that is made and judged; private until it is published.
 
-    records          what is published, encoded; `past` says who they are about
+    records          what is published, encoded; `past` says who they are about, `guard` what each class must keep
     order            the published order of the records
     crowd            the snapshot it was made from
     hashes, digests  keyed, of the snapshot's people and of what must not change about them
@@ -43,6 +43,7 @@ class Candidate:
     roster: Roster
     records: Snapshot
     past: Past
+    guard: Guard
     classes: Classes
     order: NDArray[np.int64]
     table: pa.Table
@@ -107,6 +108,7 @@ def make_candidate(
         roster=roster,
         records=records,
         past=past,
+        guard=guard,
         classes=classes,
         order=order,
         table=table,

@@ -31,6 +31,9 @@ from sequester.publish.files import digest_of, draft_folder, draft_of, show_fold
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release
 
+# What of a plan the ledger keeps beside what it has columns for.
+_KEPT = ("change", "waiting", "records", "classes", "checks", "findings", "loss", "holds", "notes")
+
 
 def step(name: str) -> None:
     """A point between two durable actions, named for tests that stop the process there."""
@@ -81,9 +84,9 @@ def recover(ledger: Ledger, folder: Path) -> tuple[str, ...]:
     pending = ledger.pending
     if pending is None:
         return ()
-    name, recorded = f"{pending.number:04d}-{pending.name}", Path(str(pending.summary["folder"]))
+    recorded = Path(str(pending.summary["folder"]))
     what = f"release {pending.number} ({pending.name}) was begun by a command that did not end"
-    for place in (recorded, folder / name):
+    for place in (recorded, folder / pending.folder):
         if not place.exists() and _is_release(draft_of(place), pending):
             show_folder(place)
         if _is_release(place, pending):
@@ -130,7 +133,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "recipient": plan.recipient,
         "purpose": plan.purpose,
         "waiting": asdict(plan.waiting),
-        "checks": [{**asdict(check), "margin": check.margin} for check in plan.checks],
+        "checks": [check.to_dict() for check in plan.checks],
         "series_holds": plan.holds,
         "price": {name: dict(losses) for name, losses in plan.loss.items()},
     }
@@ -158,14 +161,13 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
     values[:, :known] = crowd.values
     values[:, past.person] = records.sensitive
     new = roster.rows[crowd.number[roster.rows] < 0]
-    domains = dict(zip(records.quasi_names, records.quasi_domains, strict=True))
-    domains |= zip(records.sensitive_names, records.sensitive_domains, strict=True)
+    told = plan.to_dict()
     return Draft(
         name=plan.name,
         head=plan.head,
         quasi=records.quasi_names,
         sensitive=records.sensitive_names,
-        domains=domains,
+        domains=records.domains,
         lo=candidate.classes.lo,
         hi=candidate.classes.hi,
         member=member,
@@ -188,14 +190,7 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
             "python": platform.python_version(),
             **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
         },
-        summary={
-            "folder": str(place.resolve()),
-            **{
-                key: value
-                for key, value in plan.to_dict().items()
-                if key in ("change", "waiting", "records", "classes", "checks", "findings", "loss", "holds", "notes")
-            },
-        },
+        summary={"folder": str(place.resolve()), **{key: told[key] for key in _KEPT}},
         fingerprint=fingerprint(policy),
         policy_text=policy_text(policy),
     )

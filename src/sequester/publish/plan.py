@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sequester.errors import DataError, Problem
+from sequester.ledger.state import folder_name
 
 if TYPE_CHECKING:
     from sequester.publish.candidate import Candidate
@@ -61,6 +62,15 @@ class Check:
             return None
         return self.reached - self.required if self.required >= 1 else self.required - self.reached
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, the margin among them."""
+        return {**asdict(self), "margin": self.margin}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`."""
+        return cls(**{name: value for name, value in raw.items() if name != "margin"})
+
 
 @dataclass(frozen=True, repr=False)
 class Plan:
@@ -105,14 +115,14 @@ class Plan:
     @property
     def folder(self) -> str:
         """The name of the release folder."""
-        return f"{self.number:04d}-{self.name}"
+        return folder_name(self.number, self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the records: counts and digests, no cell and no person."""
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
         found["method"] = dict(self.method)
         found["change"], found["waiting"] = asdict(self.change), asdict(self.waiting)
-        found["checks"] = [{**asdict(check), "margin": check.margin} for check in self.checks]
+        found["checks"] = [check.to_dict() for check in self.checks]
         found["loss"] = {name: dict(values) for name, values in self.loss.items()}
         found["levers"], found["notes"] = dict(self.levers), list(self.notes)
         return {**found, "holds": self.holds}
@@ -142,8 +152,7 @@ class Plan:
                 raise ValueError
             raw.pop("holds")
             raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
-            checks = [{key: value for key, value in check.items() if key != "margin"} for check in raw["checks"]]
-            raw["checks"], raw["notes"] = tuple(Check(**check) for check in checks), tuple(raw["notes"])
+            raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
             return cls(**raw)
         except OSError as error:
             raise DataError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from sequester.domain.codec import to_text
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.codec import distinct, to_text
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
+from sequester.history.trajectory import linked, number_through
 from sequester.ingest.encode import encode, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
-from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
@@ -77,7 +74,6 @@ def prepare(
     draws = [seed, number]
     candidate = _candidate(crowd, state, policy, name=name, draws=draws, progress=progress)
     tell(3)
-    records, past = candidate.records, candidate.past
     return Plan(
         series=policy.series,
         number=number,
@@ -91,14 +87,14 @@ def prepare(
         seed=seed,
         recipient=recipient,
         purpose=purpose,
-        change=crowd.change(changed=_moved(crowd, past)),
+        change=crowd.change(changed=_moved(crowd, candidate.past)),
         waiting=candidate.roster.waiting(crowd),
         records=len(candidate.order),
         classes=len(candidate.classes),
         checks=checks_of(candidate.audit, policy),
         findings=len(candidate.audit.findings),
-        loss=compare(records, past, candidate.classes, policy, suppressed=records.left_out),
-        levers=levers(records, past, policy, seed=draws),
+        loss=compare(candidate, policy),
+        levers=levers(candidate, policy, seed=draws),
         notes=(*candidate.notes, *_new_chain(candidate, policy)),
         candidate=replace(candidate, hashes=hashes, digests=digests, crowd=crowd),
     )
@@ -145,17 +141,8 @@ def _texts(names: tuple[str, ...], codes: NDArray[np.int32]) -> pa.Array:
 
 def _components(state: State) -> NDArray[np.int32]:
     """Per person published before, the people she is tied to by sharing classes, directly or through others."""
-    ends = [state.path[:, number] for number in range(len(state.releases))]
-    first = len(state.path) + np.cumsum([0, *(len(memory) for memory in state.releases)])
-    tails = [np.flatnonzero(end >= 0) for end in ends]
-    heads = [end[tail] + start for end, tail, start in zip(ends, tails, first, strict=False)]
-    if not tails:
-        return np.zeros(0, np.int32)
-    tail, head, nodes = np.concatenate(tails), np.concatenate(heads), int(first[-1])
-    graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(nodes, nodes))
-    label: NDArray[np.int32] = connected_components(graph, directed=False)[1]
-    found: NDArray[np.int32] = label[state.trajectory]
-    return found
+    found: NDArray[np.int32] = linked(*number_through(state.path, [len(one) for one in state.releases]))
+    return found[state.trajectory]
 
 
 def _patience(state: State, hashes: pa.Array) -> NDArray[np.int64]:
@@ -179,9 +166,7 @@ def _candidate(
                 "more records, require less, or call frequent values ordinary. Nothing was published.",
                 guarantee="series",
             )
-        domains = dict(zip(crowd.snapshot.quasi_names, crowd.snapshot.quasi_domains, strict=True))
-        domains |= zip(crowd.snapshot.sensitive_names, crowd.snapshot.sensitive_domains, strict=True)
-        past, corners = _past(crowd, roster, state, policy, domains)
+        past, corners = _past(crowd, roster, state, policy)
         records = assemble(crowd, roster, corners=corners)
         try:
             found = make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress)
@@ -195,16 +180,14 @@ def _candidate(
             out = found.classes.member < 0
             refuse_suppression(policy, int(np.count_nonzero(out)))
             roster = roster.without(out)
-            past, corners = _past(crowd, roster, state, policy, domains)
+            past, corners = _past(crowd, roster, state, policy)
             records = assemble(crowd, roster, corners=corners)
             made = replace(found.classes, member=found.classes.member[~out])
             return make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress, made=made)
     raise AssertionError("not reached")
 
 
-def _past(
-    crowd: Crowd, roster: Roster, state: State, policy: Policy, domains: Mapping[str, Hierarchy]
-) -> tuple[Past, NDArray[np.int32]]:
+def _past(crowd: Crowd, roster: Roster, state: State, policy: Policy) -> tuple[Past, NDArray[np.int32]]:
     """Everything published before beside these records, and the lower corners of the last release's boxes."""
     rows = roster.rows
     person = crowd.number[rows].copy()
@@ -212,7 +195,7 @@ def _past(
     person[new] = state.people + np.arange(len(new))
     values = np.hstack([crowd.values, crowd.snapshot.sensitive[:, rows[new]]])
     values[:, person] = crowd.snapshot.sensitive[:, rows]
-    histories, codes = recall(state, policy, domains, values=values)
+    histories, codes = recall(state, policy, crowd.snapshot.domains, values=values)
     everyone = np.concatenate([person, roster.retained])
     retained = np.zeros(len(everyone), np.bool_)
     retained[len(rows) :] = True
@@ -239,8 +222,7 @@ def _new_chain(candidate: Candidate, policy: Policy) -> tuple[str, ...]:
     from sequester.methods.series.bcf_chain import new_chain
 
     records = candidate.records
-    guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
-    chain = new_chain(candidate.past, candidate.classes, records.quasi, records.quasi_domains, guard)
+    chain = new_chain(candidate.past, candidate.classes, records.quasi, records.quasi_domains, candidate.guard)
     return (str(chain),) if chain is not None and chain.is_cheaper else ()
 
 
@@ -255,7 +237,8 @@ def _digest(snapshot: Snapshot, hashes: pa.Array) -> str:
         found.update(codes.tobytes())
     found.update(hashes.buffers()[1])
     for name in snapshot.insensitive.column_names:
+        values, index = distinct(snapshot.insensitive[name])
         found.update(name.encode())
-        for text in to_text(snapshot.insensitive[name].combine_chunks()).to_pylist():
-            found.update(repr(text).encode())
+        found.update("\0".join(to_text(values).to_pylist()).encode())
+        found.update(index.tobytes())
     return found.hexdigest()

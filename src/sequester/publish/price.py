@@ -12,8 +12,6 @@ import numpy as np
 from sequester.attacks.adversary import adversary_of
 from sequester.attacks.audit import SMALLEST, Audit
 from sequester.errors import GuaranteeError
-from sequester.guarantees.requirement import Requirement
-from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
@@ -21,19 +19,17 @@ from sequester.methods.mondrian import mondrian
 from sequester.metrics.loss import ail, losses
 from sequester.policy.model import Grow, Merge, Mondrian, Policy
 from sequester.publish.anonymize import static_classes
+from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Check
 from sequester.publish.roster import must_hide
 
 _SHOWN = ("ail", "ncp", "dm")
 
 
-def compare(
-    records: Snapshot, past: Past, classes: Classes, policy: Policy, *, suppressed: int
-) -> dict[str, dict[str, float]]:
+def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]:
     """Losses of the release, of the same records as if nothing had been published before, and of merge."""
-    requirement = Requirement.from_policy(policy, records.sensitive_domains)
-    guard = Guard.of(requirement, records.sensitive)
-    versions = {"release": classes}
+    records, past, guard = candidate.records, candidate.past, candidate.guard
+    versions = {"release": candidate.classes}
     if len(past.first):
         from sequester.methods.series.merge import merge
 
@@ -47,14 +43,14 @@ def compare(
     return {
         name: {
             metric: value
-            for metric, value in losses(version, records.quasi_domains, suppressed=suppressed).items()
+            for metric, value in losses(version, records.quasi_domains, suppressed=records.left_out).items()
             if metric in _SHOWN
         }
         for name, version in versions.items()
     }
 
 
-def levers(records: Snapshot, past: Past, policy: Policy, *, seed: list[int]) -> dict[str, float]:
+def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str, float]:
     """Expected loss (AIL) of the newcomers if they are published now, or collected with one or two increments more.
 
     People who are published together for the first time stay together: the fewer there are, the coarser their
@@ -64,9 +60,8 @@ def levers(records: Snapshot, past: Past, policy: Policy, *, seed: list[int]) ->
     """
     if not must_hide(policy) or not isinstance(policy.method, Mondrian | Merge | Grow):
         return {}
-    new = np.flatnonzero(past.last_class() < 0)
-    requirement = Requirement.from_policy(policy, records.sensitive_domains)
-    guard = Guard.of(requirement, records.sensitive)
+    records, guard = candidate.records, candidate.guard
+    new = np.flatnonzero(candidate.past.last_class() < 0)
     half = np.random.default_rng([*seed, 3]).permutation(new)[: len(new) // 2]
     if len(half) < 4 * policy.protect.k:
         return {}

@@ -8,11 +8,10 @@ from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from sequester.history.history import History
 from sequester.history.past import Past
+from sequester.history.trajectory import linked, number_through
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -90,22 +89,12 @@ class Columns:
             none, sides = np.zeros(0, np.int64), np.zeros((0, int(history.links.sum())), np.int32)
             nobody = np.full(len(history.people), -1, np.int32)
             return cls(np.zeros((0, 0), np.int64), none, none.astype(np.int32), 0, nobody, sides, sides)
-        start = np.cumsum([0, *(len(release) for release in history.releases)])
-        path = np.where(trajectories.path >= 0, trajectories.path.astype(np.int64) + start[:-1], -1)
+        path, classes = number_through(trajectories.path, [len(release) for release in history.releases])
         lo = np.concatenate([one.lo[history.links].T for one in history.releases]).astype(np.int32)
         hi = np.concatenate([one.hi[history.links].T for one in history.releases]).astype(np.int32)
-        component = linked(path, int(start[-1]))
+        component = linked(path, classes)
         count = int(component.max(initial=-1)) + 1
-        return cls(path, _same(path, int(start[-1]), lo, hi), component, count, trajectories.of, lo, hi)
-
-
-def linked(path: Longs, classes: int) -> Ints:
-    """Per trajectory, the number of its component: those linked by a class of any column; absence links nobody."""
-    row, column = np.nonzero(path >= 0)
-    nodes = len(path) + classes
-    graph = coo_array((np.ones(len(row), np.int8), (row, len(path) + path[row, column])), shape=(nodes, nodes))
-    label = connected_components(graph, directed=False)[1][: len(path)]
-    return np.unique(label, return_inverse=True)[1].astype(np.int32)
+        return cls(path, _same(path, classes, lo, hi), component, count, trajectories.of, lo, hi)
 
 
 def _same(path: Longs, classes: int, lo: Ints, hi: Ints) -> Longs:
