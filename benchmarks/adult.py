@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from benchmarks.figures import DataMissing
 from sequester.domain.build import from_numbers, from_rows, from_values, read_arx
 from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.criterion import exact
 from sequester.guarantees.requirement import Requirement
+from sequester.history import History, Past
+from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.policy import Policy
 
@@ -51,6 +54,30 @@ class Adult:
     def guard(self, **protect: Any) -> Guard:
         """The guard of a policy that promises this."""
         return Guard.of(Requirement.from_policy(policy(self.names, **protect), [self.occupations]), self.sensitive)
+
+    def history(self, people: int, *, k: int, confidence: float) -> History:
+        """Before the first release, of so many people."""
+        return History(
+            attribute=SENSITIVE,
+            values=self.occupations.names[0],
+            k=k,
+            bounds=(exact(confidence),) * self.occupations.size,
+            domains=self.domains,
+            quasi_names=self.names,
+            links=np.ones(len(self.names), np.bool_),
+            people=tuple(range(people)),
+        )
+
+    def past(self, history: History) -> Past:
+        """These records beside a history whose people are the records in order."""
+        size = self.codes.shape[1]
+        return Past((history,), np.arange(size), (self.sensitive[0],), np.zeros(size, np.bool_))
+
+
+def publish(past: Past, classes: Classes) -> History:
+    """The history after these classes, rows in random order."""
+    order = np.random.default_rng(len(past)).permutation(len(past))
+    return past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(len(past)))[0]
 
 
 def load(names: Sequence[str] = BYUN, *, numbers_as_hierarchies: bool = False) -> Adult:

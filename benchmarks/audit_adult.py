@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +9,10 @@ from benchmarks import adult
 from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
 from sequester.attacks.audit import audit_histories
-from sequester.history import History, Publication, Trajectories
-from sequester.methods.classes import Classes
+from sequester.history import History, Trajectories
 from sequester.methods.mondrian import mondrian
 
-K, C = 5, Fraction(7, 10)
+K, C = 5, 0.7
 PEOPLE, GROUPS, RELEASES, ROUNDS = 1_000_000, 20_000, 20, 3
 
 
@@ -24,7 +21,7 @@ def run() -> list[Figure]:
     data = adult.load().take(np.random.default_rng(1).permutation(30_162)[:30_000].astype(np.int64))
     two = _history(data, [20_000, 30_000])
     six = _history(data, [5_000 * step for step in range(1, 7)])
-    policy = adult.policy(data.names, k=K, confidence=float(C))
+    policy = adult.policy(data.names, k=K, confidence=C)
     audit_histories([two], policy, against=["insider"])
     taken_two, found = seconds(lambda: audit_histories([two], policy, against=["insider"]))
     taken_six, six_found = seconds(lambda: audit_histories([six], policy, against=["insider"]))
@@ -37,39 +34,12 @@ def run() -> list[Figure]:
 
 
 def _history(data: adult.Adult, sizes: list[int]) -> History:
-    history = History(
-        attribute=adult.SENSITIVE,
-        values=data.occupations.names[0],
-        k=K,
-        bounds=(C,) * data.occupations.size,
-        domains=data.domains,
-        quasi_names=data.names,
-        links=np.ones(len(data.names), np.bool_),
-        people=tuple(range(sizes[-1])),
-    )
+    history = data.history(sizes[-1], k=K, confidence=C)
     for size in sizes:
         part = data.take(np.arange(size))
-        classes = mondrian(part.codes, part.domains, part.guard(k=K, confidence=float(C)))
-        history = history.extend(_publication(classes, part, people=sizes[-1]))
+        classes = mondrian(part.codes, part.domains, part.guard(k=K, confidence=C))
+        history = adult.publish(part.past(history), classes)
     return history
-
-
-def _publication(classes: Classes, part: adult.Adult, *, people: int) -> Publication:
-    size, values = len(classes.member), part.occupations.size
-    order = np.random.default_rng(size).permutation(size)
-    counts = np.bincount(classes.member.astype(np.int64) * values + part.sensitive[0], minlength=len(classes) * values)
-    member, value = np.full(people, -1, np.int32), np.full(people, -1, np.int32)
-    member[:size], value[:size] = classes.member, part.sensitive[0]
-    return Publication(
-        name=str(size),
-        lo=classes.lo,
-        hi=classes.hi,
-        counts=counts.reshape(len(classes), values).astype(np.int64),
-        row_class=classes.member[order],
-        row_value=part.sensitive[0][order],
-        member=member,
-        value=value,
-    )
 
 
 def _many() -> list[Figure]:

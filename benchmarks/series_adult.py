@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -17,13 +16,12 @@ from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from sequester.attacks.audit import audit_histories
 from sequester.history import History
-from sequester.history.past import Past
-from sequester.methods.classes import Classes
 from sequester.methods.mondrian import mondrian
 from sequester.methods.series.merge import merge
 from sequester.methods.series.mondrian import republish
+from sequester.metrics.loss import ail
 
-K, C = 5, Fraction(7, 10)
+K, C = 5, 0.7
 SIZES = tuple(range(5_000, 30_001, 5_000))
 # The price of the second and of the last release that must be reached, by adversaries.
 TARGETS = {("insider",): (0.75, 0.88), ("insider", "neighbor"): (0.90, 0.95)}
@@ -56,7 +54,7 @@ def run() -> list[Figure]:
             for step, alone, worst in zip(steps[1:], static[1:], merged[1:], strict=True)
         ]
         audited = audit_histories(
-            [steps[-1].history], adult.policy(data.names, k=K, confidence=float(C)), against=list(against)
+            [steps[-1].history], adult.policy(data.names, k=K, confidence=C), against=list(against)
         )
         figures += [
             Figure(f"price against {whom}, 10,000 rows", prices[0], at_most=second),
@@ -84,35 +82,19 @@ def _series(
     data: adult.Adult, sizes: Sequence[int], *, against: tuple[str, ...], method: object = republish, repeats: int = 1
 ) -> Iterator[Step]:
     """Releases of so many records each, safe against these; the last is timed several times, and the best counts."""
-    history = History(
-        attribute=adult.SENSITIVE,
-        values=data.occupations.names[0],
-        k=K,
-        bounds=(C,) * data.occupations.size,
-        domains=data.domains,
-        quasi_names=data.names,
-        links=np.ones(len(data.names), np.bool_),
-        people=tuple(range(sizes[-1])),
-    )
+    history = data.history(sizes[-1], k=K, confidence=C)
     for size in sizes:
         part = data.take(np.arange(size))
-        past = Past((history,), np.arange(size), (part.sensitive[0],), np.zeros(size, np.bool_))
-        guard = part.guard(k=K, confidence=float(C))
+        past = part.past(history)
+        guard = part.guard(k=K, confidence=C)
         times = []
         for _ in range(repeats if size == sizes[-1] else 1):
             taken, classes = seconds(lambda: method(past, part.codes, part.domains, guard, against=against))  # type: ignore[operator]  # noqa: B023 - called at once
             times.append(taken)
-        order = np.random.default_rng(size).permutation(size)
-        history = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(size))[0]
-        yield Step(_loss(classes, data), min(times), history)
+        history = adult.publish(past, classes)
+        yield Step(ail(classes, data.domains), min(times), history)
 
 
 def _static(data: adult.Adult, size: int) -> float:
     part = data.take(np.arange(size))
-    return _loss(mondrian(part.codes, part.domains, part.guard(k=K, confidence=float(C))), data)
-
-
-def _loss(classes: Classes, data: adult.Adult) -> float:
-    """Mean over records of the summed widths of their boxes."""
-    widths = [domain.width(lo, hi) for domain, lo, hi in zip(data.domains, classes.lo, classes.hi, strict=True)]
-    return float(np.sum(widths, axis=0)[classes.member].mean())
+    return ail(mondrian(part.codes, part.domains, part.guard(k=K, confidence=C)), data.domains)

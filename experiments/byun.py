@@ -15,7 +15,6 @@ from benchmarks.timing import seconds
 
 from experiments.tables import table
 from sequester.attacks.audit import audit_histories
-from sequester.guarantees.criterion import exact
 from sequester.history import History, Past
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
@@ -65,15 +64,14 @@ def _setting(data: adult.Adult, k: int, c: float) -> str:
     heads = ["method", *(f"{size // 1000}K" for size in SIZES)]
     losses, sizes, times, parts = [], [], [], []
     for name, (make, against) in _METHODS.items():
-        history = _begin(data, k, c)
+        history = data.history(SIZES[-1], k=k, confidence=c)
         row: list[tuple[float, float, float]] = []
         for size in SIZES:
             part = data.take(np.arange(size))
-            past = _past(history, part)
+            past = part.past(history)
             taken, classes = seconds(lambda: make(past, part, part.guard(k=k, confidence=c)))  # noqa: B023 - called at once
             row.append((ail(classes, part.domains), dm(classes), taken))
-            order = np.random.default_rng(size).permutation(size)
-            (history,) = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(size))
+            history = adult.publish(past, classes)
         found = audit_histories([history], policy, against=against) if against else None
         verdict = (
             "" if found is None else " (audit: nothing works)" if found.holds else f" ({len(found.findings)} work)"
@@ -116,21 +114,3 @@ def _only(history: History, numbers: Sequence[int]) -> History:
     for number in numbers:
         found = found.extend(history.releases[number])
     return found
-
-
-def _begin(data: adult.Adult, k: int, c: float) -> History:
-    return History(
-        attribute=adult.SENSITIVE,
-        values=data.occupations.names[0],
-        k=k,
-        bounds=(exact(c),) * data.occupations.size,
-        domains=data.domains,
-        quasi_names=data.names,
-        links=np.ones(len(data.names), np.bool_),
-        people=tuple(range(SIZES[-1])),
-    )
-
-
-def _past(history: History, part: adult.Adult) -> Past:
-    size = part.codes.shape[1]
-    return Past((history,), np.arange(size), (part.sensitive[0],), np.zeros(size, np.bool_))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import sequester as sq
+from policies import changed
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.kernels.limits import Limits
@@ -97,13 +98,7 @@ def rules(**changes: Any) -> sq.Policy:
         },
         "method": {"name": "group"},
     }
-    for path, value in changes.items():
-        *above, last = path.split("__")
-        place = raw
-        for key in above:
-            place = place[key]
-        place[last] = value
-    return sq.Policy.model_validate(raw)
+    return changed(raw, **changes)
 
 
 class Ward:

@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
@@ -37,16 +38,29 @@ def sequester(*arguments: object, cwd: Path, **environment: str) -> subprocess.C
 
 def sequester_on_a_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
     """Exit code and what is written when stdout and stderr are a terminal."""
+    return _on_a_terminal(arguments, cwd, terminal="xterm")
+
+
+def sequester_answered(*arguments: object, cwd: Path, answer: str) -> tuple[int, str]:
+    """The same, when a person at the terminal answers the question that ends in [y/N]."""
+    return _on_a_terminal(arguments, cwd, terminal="dumb", answer=answer)
+
+
+def _on_a_terminal(
+    arguments: tuple[object, ...], cwd: Path, *, terminal: str, answer: str | None = None
+) -> tuple[int, str]:
     parent, child = pty.openpty()
+    typing: dict[str, Any] = {} if answer is None else {"stdin": child, "preexec_fn": _own_terminal}
     process = subprocess.Popen(
         [sys.executable, "-m", "sequester", *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, "COLUMNS": "200", "TERM": "xterm", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "200", "TERM": terminal, "NO_COLOR": "1"},
         stdout=child,
         stderr=child,
+        **typing,
     )
     os.close(child)
-    written = b""
+    written, typed = b"", answer is None
     while True:
         try:
             part = os.read(parent, 4096)
@@ -55,5 +69,17 @@ def sequester_on_a_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
         if not part:
             break
         written += part
+        if not typed and b"[y/N] " in written:
+            os.write(parent, str(answer).encode())
+            typed = True
     os.close(parent)
     return process.wait(timeout=120), written.decode()
+
+
+def _own_terminal() -> None:
+    """Ctrl-C is for whoever the terminal belongs to."""
+    import fcntl
+    import termios
+
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

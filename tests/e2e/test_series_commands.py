@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import shutil
 import subprocess
 import sys
@@ -13,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clinic import CANARY, LEDGER, POLICY, contents, edit, publish_two, set_up
-from command import invoke, sequester
+from command import invoke, sequester, sequester_answered
 from sequester.cli.app import app
 from sequester.ledger import Key, Ledger
 
@@ -148,49 +146,11 @@ def test_publishing_with_yes_shows_the_plan_and_where_the_release_is(folder: Pat
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 130), ("\x04", 130), ("\x03", 130)])
 def test_on_a_terminal_it_asks_once_and_only_yes_is_yes(series: Path, answer: str, code: int) -> None:
     before = (series / LEDGER).read_bytes()
-    found, said = answered(answer, "publish", "q3.csv", *RULES, cwd=series)
+    found, said = sequester_answered("publish", "q3.csv", *RULES, cwd=series, answer=answer)
     assert found == code, said
     assert said.count("Publish 0003-q3? [y/N]") == 1
     assert names(series) == ["0001-q1", "0002-q2", *(["0003-q3"] if code == 0 else [])]
     assert ((series / LEDGER).read_bytes() == before) == (code != 0)
-
-
-def answered(answer: str, *arguments: object, cwd: Path) -> tuple[int, str]:
-    """Exit code and what is written when a person at a terminal types an answer to a question."""
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sequester", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"},
-        stdin=child,
-        stdout=child,
-        stderr=child,
-        # Ctrl-C is for whoever the terminal belongs to.
-        preexec_fn=own_terminal,
-    )
-    os.close(child)
-    written, typed = b"", False
-    while True:
-        try:
-            part = os.read(parent, 4096)
-        except OSError:  # how Linux says that the other side is closed
-            break
-        if not part:
-            break
-        written += part
-        if not typed and b"[y/N] " in written:
-            os.write(parent, answer.encode())
-            typed = True
-    os.close(parent)
-    return process.wait(timeout=120), written.decode()
-
-
-def own_terminal() -> None:
-    import fcntl
-    import termios
-
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_what_the_plan_says_cannot_be_said_again(series: Path) -> None:

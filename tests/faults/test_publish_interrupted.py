@@ -157,7 +157,6 @@ def test_what_a_finished_kill_published_is_what_an_undisturbed_run_publishes(beg
     assert one == other
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_publishes_nothing_and_leaves_the_ledger_as_it_was(
     begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sequester as sq
+from audited import nameless, noted, table
 from sequester.attacks import intersection, single
 from series import Series, series
 
@@ -28,19 +29,6 @@ def policy(protect: dict[str, Any], *, person: str | None = "id", **attributes: 
     }
     given_: dict[str, Any] = {"version": 1, "series": "s", "attributes": columns | attributes, "protect": protect}
     return sq.Policy.model_validate(given_ | ({"person": person} if person else {}))
-
-
-def table(*rows: str, names: str = "id age ill") -> pa.Table:
-    cells = [row.split() for row in rows]
-    return pa.table({name: [row[place] for row in cells] for place, name in enumerate(names.split())})
-
-
-def nameless(*tables: pa.Table) -> list[pa.Table]:
-    return [one.drop_columns(["id"]) for one in tables]
-
-
-def noted(found: sq.Audit, words: str) -> list[str]:
-    return [note for note in found.notes if words in note]
 
 
 TRANSIENT = {"role": "sensitive", "values": "transient"}

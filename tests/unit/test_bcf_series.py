@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
+from policies import changed
 from sequester.attacks import backward, cross, forward, intersection
 from sequester.attacks.cracks import compare
 from sequester.guarantees.requirement import Requirement
@@ -46,13 +47,7 @@ def rules(**changes: Any) -> sq.Policy:
         "protect": {"k": 5, "against": ["neighbor"]},
         "method": {"name": "specialize"},
     }
-    for path, value in changes.items():
-        *above, last = path.split("__")
-        place = raw
-        for key in above:
-            place = place[key]
-        place[last] = value
-    return sq.Policy.model_validate(raw)
+    return changed(raw, **changes)
 
 
 def people(*numbers: range) -> pa.Table:

@@ -11,6 +11,7 @@ import pyarrow.csv as csv
 import pytest
 
 import sequester as sq
+from audited import nameless, noted, table
 
 LIFETIME = {"k": 1, "confidence": 0.9, "lifetime": {"l": 2, "releases": 2}, "against": ["lifetime"]}
 ILL = {"role": "sensitive", "values": "transient", "ordinary": ["none"]}
@@ -21,19 +22,6 @@ ROWS = ["1 [20-29] flu", "2 [20-29] none", "3 [30-39] none", "4 [30-39] none"]
 def policy(protect: dict[str, Any] = LIFETIME, *, person: str | None = "id", age: dict[str, Any] = AGE) -> sq.Policy:
     given = {"version": 1, "series": "s", "attributes": {"age": AGE | age, "ill": ILL}, "protect": protect}
     return sq.Policy.model_validate(given | ({"person": person} if person else {}))
-
-
-def table(*rows: str, names: str = "id age ill") -> pa.Table:
-    cells = [row.split() for row in rows]
-    return pa.table({name: [row[place] for row in cells] for place, name in enumerate(names.split())})
-
-
-def nameless(*tables: pa.Table) -> list[pa.Table]:
-    return [one.drop_columns(["id"]) for one in tables]
-
-
-def noted(found: sq.Audit, words: str) -> list[str]:
-    return [note for note in found.notes if words in note]
 
 
 EVERYBODY = table("1 21", "2 22", "3 31", "4 32", "7 23", "8 24", names="id age")

@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import sequester as sq
+from policies import changed
 from sequester.ledger import Key, Ledger
 
 KEY = Key.of_text("a key for tests only")
@@ -36,13 +37,7 @@ def rules(**changes: Any) -> sq.Policy:
         "protect": {"k": 4, "confidence": 0.6},
         "method": {"name": "merge"},
     }
-    for path, value in changes.items():
-        *above, last = path.split("__")
-        place = raw
-        for key in above:
-            place = place[key]
-        place[last] = value
-    return sq.Policy.model_validate(raw)
+    return changed(raw, **changes)
 
 
 def people(*numbers: int | range, **changes: Any) -> pa.Table:
