@@ -10,7 +10,12 @@ from pathlib import Path
 
 from benchmarks.figures import DataMissing
 
-SUBJECTS = {"byun": "experiments.byun", "fung": "experiments.fung", "wong": "experiments.wong"}
+SUBJECTS = {
+    "byun": "experiments.byun",
+    "fung": "experiments.fung",
+    "wong": "experiments.wong",
+    "churn": "experiments.churn",
+}
 RESULTS = Path(__file__).parent / "results"
 
 

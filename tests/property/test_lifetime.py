@@ -109,12 +109,20 @@ def admits(share: np.ndarray, found: Survivals, whom: list[int], k: int) -> bool
 
 
 def run(
-    random: np.random.Generator, lifetime: Lifetime, *, people: int, values: int, protected: int, k: int, releases: int
+    random: np.random.Generator,
+    lifetime: Lifetime,
+    *,
+    people: int,
+    values: int,
+    protected: int,
+    k: int,
+    releases: int,
+    blank: bool = False,
 ) -> Iterator[tuple[History, np.ndarray, np.ndarray, Classes | None, History]]:
     """A random series: the history before, who is there with which values, the classes, and the history after."""
     limit = 1 / Strategy.of(lifetime).l
     bounds = [limit if value >= values - protected else Fraction(1) for value in range(values)]
-    history = begin(people, bounds, k=k)
+    history = begin(people, [*bounds, *[Fraction(1)] * blank], k=k, blank=blank)
     points = random.integers(0, LEAVES, (people, 2))
     value = random.integers(0, values, people)
     for _ in range(releases):
@@ -158,6 +166,46 @@ def test_no_series_of_tiny_tables_ever_exceeds_the_limit(lifetime: Lifetime, see
             for record in np.flatnonzero(classes.member < 0).tolist():
                 assert not any(admits(share, found, [*whom, record], k) for whom in members)
     assert published
+
+
+@pytest.mark.parametrize("lifetime", SHORT, ids=str)
+def test_where_values_may_be_suppressed_only_those_that_nothing_bears_are(lifetime: Lifetime) -> None:
+    random = np.random.default_rng(17)
+    limit, strategy = 1 / Strategy.of(lifetime).l, Strategy.of(lifetime)
+    hidden = whole = 0
+    for _ in range(25):
+        values = int(random.integers(2, 6))
+        how = {
+            "people": int(random.integers(3, 14)),
+            "values": values,
+            "protected": int(random.integers(1, values + 1)),
+        }
+        for before, present, value, classes, after in run(random, lifetime, k=2, releases=5, blank=True, **how):
+            assert max(chances(after).values()) <= limit
+            if classes is None:
+                continue
+            assert classes.hidden is not None
+            hidden += classes.without_values
+            # What is published is what is true, or nothing.
+            shown = after.releases[-1].value
+            assert shown is not None
+            inside = classes.member >= 0
+            expected = np.where(classes.hidden, before.blank, value)
+            assert (shown[present[inside]] == expected[inside]).all()
+            found = Survivals.of([before], present, [value.astype(np.int32)])
+            share = np.minimum(strategy.shares(found.left, found.linked), float(limit))
+            if admits(share, found, list(range(len(present))), 2):
+                whole += 1
+                assert classes.without_values == classes.suppressed == 0
+            # Nobody is left out who could be in a published class without her value.
+            column = np.where(classes.hidden[:, None], -1, found.column)
+            quiet = replace(found, column=column)
+            members = [np.flatnonzero(classes.member == number).tolist() for number in range(len(classes))]
+            for record in np.flatnonzero(~inside).tolist():
+                column[record] = -1
+                assert not any(admits(share, quiet, [*whom, record], 2) for whom in members)
+    assert hidden > 5
+    assert whole > 2
 
 
 @pytest.mark.parametrize("lifetime", SHORT, ids=str)

@@ -144,13 +144,19 @@ def sq_attacks() -> tuple[str, ...]:
         (TWO[:1], {}, "tracing, row-order and complementary were not tried: there is only one release"),
         (nameless(*TWO), {}, "difference, tracing and deniability were not tried: who is in which class is not known"),
         (nameless(TWO[0]), {}, "deniability was not tried: who is in which class is not known"),
-        (nameless(*TWO), {"lifetime": {"l": 2, "releases": 2}}, "or a population, or a registration list"),
+        (nameless(*TWO), {"lifetime": {"l": 2, "releases": 2}}, "breach was not tried: values stay"),
         (TWO, {}, "backward was not tried: between every two releases nobody joined, or somebody left"),
     ],
 )
 def test_a_note_says_why(releases: list[pa.Table], protect: dict[str, Any], note: str) -> None:
     found = sq.audit(releases, policy({"k": 2, "confidence": 0.7} | protect), against=["all"])
     assert len(noted(found, note)) == 1
+
+
+def test_of_values_that_change_a_list_of_everybody_would_do() -> None:
+    promised = policy({"k": 2, "lifetime": {"l": 2, "releases": 2}}, ill=TRANSIENT)
+    found = sq.audit(nameless(*TWO), promised, against=["all"])
+    assert noted(found, "or a population, or a registration list")
 
 
 def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:

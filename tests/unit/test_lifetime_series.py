@@ -47,7 +47,7 @@ def test_every_release_of_a_series_with_churn_is_published_and_holds(tmp_path: P
     assert found.tried.count("breach") == 1
     assert 0 < found.measures["breach"] <= 1 / lifetime["l"]
     (history,) = found.histories
-    assert [bound < 1 for bound in history.bounds] == [name != "none" for name in history.values]
+    assert [bound < 1 for bound in history.bounds] == [name not in ("none", "*") for name in history.values]
     result = breach.find(history, l=lifetime["l"])
     assert result.findings == []
 
@@ -60,7 +60,7 @@ def test_without_group_the_same_series_breaks_the_promise(tmp_path: Path) -> Non
     assert not series.audit().holds
 
 
-def test_people_who_fit_nowhere_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_of_people_who_fit_nowhere_the_fewest_values_are_left_out_and_counted(tmp_path: Path) -> None:
     # Thirty of sixty have gout: at most one half may, and over three releases a fifth.
     series = sq.Series.open(
         tmp_path / "ward.ledger", rules(protect__lifetime={"l": 2.0, "releases": 3}, infeasible="suppress"), key=KEY
@@ -69,14 +69,12 @@ def test_people_who_fit_nowhere_are_left_out_and_counted(tmp_path: Path) -> None
     ward.value = np.array(["gout"] * 30 + ["none"] * 30)
     plan = series.plan(ward.table(np.arange(60)), name="first", seed=1)
     share = 1 - 0.5 ** (1 / 3)
-    with_gout = int(30 * share / (1 - share))
-    assert plan.waiting.left_out >= 30 - with_gout
-    assert plan.records == 60 - plan.waiting.left_out >= 30
-    series.publish(plan)
-    (entry,) = series.releases()
-    assert entry.people == entry.records == plan.records
+    assert plan.waiting.hidden == 30 - int(60 * share)
+    assert (plan.waiting.left_out, plan.records) == (0, 60)
+    release = series.publish(plan)
+    assert release.table["value"].to_pylist().count("*") == plan.waiting.hidden
     again = series.plan(ward.table(np.arange(60)), name="second", seed=1)
-    assert again.change.newcomers == plan.waiting.left_out
+    assert again.change.stayers == 60
     assert again.holds
 
 
@@ -89,11 +87,21 @@ def test_refuse_stops_where_somebody_would_be_left_out(tmp_path: Path) -> None:
     assert series.releases() == []
 
 
-def test_nobody_is_published_where_nobody_can_be(series: sq.Series) -> None:
+def test_where_every_value_is_too_frequent_most_are_left_out(series: sq.Series) -> None:
+    ward = Ward(2, people=60)
+    ward.value = np.array(["gout", "flu"] * 30)
+    plan = series.plan(ward.table(np.arange(60)), name="first", seed=1)
+    share = 1 - 0.5 ** (1 / 6)
+    assert plan.waiting.hidden == 60 - 2 * int(60 * share)
+    assert plan.records == 60
+
+
+def test_nobody_is_published_where_nobody_can_be_and_values_may_not_be_left_out(tmp_path: Path) -> None:
+    policy = rules(protect__diversity={"kind": "distinct", "l": 2})
     ward = Ward(2, people=60)
     ward.value = np.array(["gout", "flu"] * 30)
     with pytest.raises(sq.GuaranteeError, match="nobody can be published"):
-        series.plan(ward.table(np.arange(60)), name="first", seed=1)
+        sq.Series.open(tmp_path / "w.ledger", policy, key=KEY).plan(ward.table(np.arange(60)), name="first", seed=1)
 
 
 def test_a_confidence_of_single_values_says_which_are_protected(tmp_path: Path) -> None:
@@ -149,7 +157,8 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "key", "message"),
     [
-        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "method: group is for"),
+        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "nothing that insider checks"),
+        ({"protect__against": ["neighbor", "lifetime"]}, "protect.against", "what neighbor asks for"),
         ({"protect__against": ["outsider"]}, "protect.against", "nothing would check"),
         ({"protect": {"k": 3, "against": ["lifetime"]}}, "protect.lifetime", "method: group keeps it"),
         ({"attributes__value": {"role": "sensitive"}}, "method.name", "group is for values that change"),

@@ -85,6 +85,8 @@ def why_untried(attack: str, history: History, *, lifetime: bool) -> str:
         return "the policy promises nothing of the kind"
     if attack == "breach" and not lifetime:
         return "the policy has no `protect.lifetime`"
+    if attack == "breach" and history.permanent:
+        return "values stay, so that releases do not add up"
     if len(history) < 2 and attack not in ("breach", "deniability"):
         return "there is only one release"
     if not history.permanent and attack in (*ATTACKS["neighbor"], *ATTACKS["insider"]):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks, why_untried
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
 from sequester.policy.model import Policy
 
@@ -228,11 +229,17 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
         "intersection": intersection,
     }
     match attack:
+        case "confidence" if rules.registered is not None and rests_on_lifetime(rules.policy, history.attribute):
+            # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
+            return Result()
         case "k" | "confidence" | "diversity" | "closeness":
             return single.find(history, attack, alpha=rules.policy.protect.alpha)
         case "breach":
             lifetime = rules.policy.protect.lifetime
-            return Result() if lifetime is None else breach.find(history, l=lifetime.l, registered=rules.registered)
+            # Of a value that stays the releases do not add up: it is the same one each time.
+            if lifetime is None or history.permanent:
+                return Result()
+            return breach.find(history, l=lifetime.l, registered=rules.registered)
         case "row-order":
             return row_order.find(history)
         case "complementary":

@@ -4,6 +4,10 @@ The adversary knows everybody's class in every release, and nothing links one re
 published values of a class to its members are equally likely, so a person is linked to s in at least one release with
 probability 1 - product of (1 - n_s / n) over her classes (their Lemma 4). It has to stay at or below 1 / l.
 
+Where some values of the attribute stay with a person, n leaves out the rows with one of them: given who has them, the
+other rows of a class belong to any of its other people alike, so the bound holds even for somebody who knows who they
+are. What the releases tell about who they are does not depend on the other rows.
+
 With a registration list the adversary knows who may be in a release but not who is. The n rows of a class then belong
 to any n of the N registered people inside its box, present or not, and N takes the place of n; releases a person is
 absent from count too. (Wong et al. add such people to the groups in their experiments; their Definition 1 has none.)
@@ -28,7 +32,7 @@ from numpy.typing import NDArray
 from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.guarantees.criterion import exact
-from sequester.history import History, Publication
+from sequester.history import History
 from sequester.history.boxes import intersecting
 
 # Farther than this from the limit a float decides; nearer, integers do. Products of a few hundred factors are off by
@@ -129,10 +133,6 @@ class _Crowd:
         return linked, among
 
 
-def _sizes(release: Publication) -> NDArray[np.int64]:
-    return np.maximum(release.size, 1)
-
-
 def _members(history: History) -> _Crowd:
     assert history.trajectories is not None
     fits = []
@@ -140,7 +140,7 @@ def _members(history: History) -> _Crowd:
         number = history.trajectories.path[:, column].astype(np.int64)
         here = np.flatnonzero(number >= 0)
         fits.append((here, number[here]))
-    sizes = tuple(_sizes(release) for release in history.releases)
+    sizes = tuple(np.maximum(history.sharing(number), 1) for number in range(len(history)))
     apart = tuple(np.zeros(len(release), np.bool_) for release in history.releases)
     return _Crowd(history.trajectories.size, tuple(fits), sizes, known=True, shared=apart)
 
@@ -151,7 +151,7 @@ def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
     if not links.any():
         points, weight = np.zeros((0, 1), np.int32), np.array([registered.shape[1]])
     fits, sizes, overlapping, absent = [], [], [], 0
-    for release in history.releases:
+    for column, release in enumerate(history.releases):
         row, number = (
             side.astype(np.int64) for side in intersecting(points, points, release.lo[links], release.hi[links])
         )
@@ -160,7 +160,8 @@ def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
         shared = np.zeros(len(release), np.bool_)
         shared[number[torn[row]]] = True
         # A list that lacks people who are in the release cannot make a class smaller than it is.
-        sizes.append(np.where(shared, _sizes(release), np.maximum(inside, _sizes(release))))
+        people = np.where(shared, release.size, np.maximum(inside, release.size))
+        sizes.append(np.maximum(people - (release.size - history.sharing(column)), 1))
         fits.append((row, number))
         overlapping.append(shared)
         # Every row is somebody else's, so what a box lacks adds up.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
-    from sequester.publish.plan import Change, Check, Waiting
+    from sequester.publish.plan import Change, Check, Personal, Waiting
 
 _WIDTH = 24
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (always safe)"}
@@ -103,8 +103,31 @@ def delays(waiting: Waiting) -> str:
         f"{many(waiting.held, 'person is', 'people are')} held back, for {longest} at most" if waiting.held else "",
         f"{many(waiting.retained, 'who left is', 'who left are')} published on" if waiting.retained else "",
         f"{many(waiting.left_out, 'record is', 'records are')} left out" if waiting.left_out else "",
+        f"of {many(waiting.hidden, 'person', 'people')} the values are left out" if waiting.hidden else "",
     ]
     return "; ".join(part for part in parts if part) or "nobody"
+
+
+def allowed(personal: Personal) -> str:
+    """What people themselves allow; nothing where nobody said anything."""
+    parts = [
+        f"{many(personal.withheld, 'record', 'records')} without consent" if personal.withheld else "",
+        f"{many(personal.withdrawn, 'person', 'people')} withdrew it" if personal.withdrawn else "",
+        f"{personal.waiting:,} of them published on until others hide their going" if personal.waiting else "",
+        f"{many(personal.graded, 'value', 'values')} published as a node" if personal.graded else "",
+        f"{personal.raised:,} by the person's own wish" if personal.raised else "",
+        f"{personal.late:,} wishes came too late, after the value was published" if personal.late else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def gains(gain: Mapping[str, float]) -> str:
+    """Privacy gain against information loss, of quasi-identifiers and of sensitive values."""
+    return "; ".join(
+        f"{label} gain {gain[f'{key}_gain']:.3f}, loss {gain[f'{key}_loss']:.3f}"
+        for key, label in (("quasi", "quasi-identifiers"), ("sensitive", "sensitive values"))
+        if f"{key}_gain" in gain
+    )
 
 
 def checks(found: Iterable[Check]) -> Table:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sequester.domain.arx import read_arx
 from sequester.domain.codes import from_codes
 from sequester.domain.dates import from_dates
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, with_blank
+from sequester.domain.nodes import with_nodes
 from sequester.domain.numbers import band_codes, from_bands, from_numbers, spans_integers
 from sequester.domain.tree import from_rows, from_tree, from_values
 from sequester.errors import PolicyError, Problem
@@ -42,6 +43,19 @@ def declared(attribute: QuasiIdentifier | Sensitive, path: Callable[[str], Path]
 
     A range of integers is taken to hold whole numbers: if the column has fractions, use `observe` instead.
     """
+    found = _declared(attribute, path)
+    return found if found is None else _as_published(attribute, found)
+
+
+def _as_published(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy) -> Hierarchy:
+    """A value may be published as a node, and one that changes be suppressed: those are then leaves, too."""
+    if not isinstance(attribute, Sensitive):
+        return domain
+    found = with_nodes(domain) if attribute.is_graded else domain
+    return with_blank(found) if attribute.values == "transient" else found
+
+
+def _declared(attribute: QuasiIdentifier | Sensitive, path: Callable[[str], Path]) -> Hierarchy | None:
     missing = attribute.missing == "category"
     if isinstance(attribute.hierarchy, str):
         file = path(attribute.hierarchy)
@@ -69,8 +83,10 @@ def observe(
     missing = attribute.missing == "category"
     if isinstance(attribute, Sensitive):
         if attribute.kind == "number":
-            return from_bands(_edges(attribute), missing=missing)
-        return from_values(cast("Iterable[str]", values), missing=missing)
+            found = from_bands(_edges(attribute), missing=missing)
+        else:
+            found = from_values(cast("Iterable[str]", values), missing=missing)
+        return _as_published(attribute, found)
     if attribute.kind == "number":
         return _numbers(attribute, np.asarray(values, np.float64))
     if attribute.kind == "date":

@@ -168,6 +168,28 @@ def nested(
     )
 
 
+def with_blank(domain: Hierarchy) -> Hierarchy:
+    """The same with `*` as one more leaf, before the missing one: what is published of a value that is suppressed."""
+    if EVERYTHING in domain.names[0]:
+        return domain
+    at = domain.size - 1 if domain.missing else domain.size
+    place = [len(starts) - 1 if domain.missing else len(starts) for starts in domain.starts[:-1]]
+    shifted = [np.where(starts >= at, starts + 1, starts).astype(np.int32) for starts in domain.starts[:-1]]
+    starts = [np.insert(below, spot, np.int32(at)) for below, spot in zip(shifted, place, strict=True)]
+    names = [(*n[:spot], EVERYTHING, *n[spot:]) for n, spot in zip(domain.names[:-1], place, strict=True)]
+    if not starts:
+        starts, names = [np.arange(2, dtype=np.int32)], [(*domain.names[0], EVERYTHING)]
+    return Hierarchy(
+        kind=domain.kind,
+        leaves=np.insert(domain.leaves.astype(object), at, EVERYTHING),
+        starts=(*starts, np.zeros(1, np.int32)),
+        names=(*names, (EVERYTHING,)),
+        position=np.insert(domain.position, at, 0.0),
+        missing=domain.missing,
+        aliases=domain.aliases,
+    )
+
+
 def _absent(leaves: NDArray[Any]) -> Any:
     if leaves.dtype.kind == "f":
         return np.nan

@@ -45,11 +45,12 @@ def from_rows(rows: Rows, *, missing: bool = False) -> Hierarchy:
 
 def from_values(values: Iterable[str], *, missing: bool = False, known: Sequence[str] = ()) -> Hierarchy:
     """A flat category: the known values as they are, the other distinct values in sorted order, then `*`."""
-    leaves = [*known, *sorted({str(value) for value in values}.difference(known))]
+    found = {str(value) for value in values}
+    leaves = [*known, *sorted(found.difference(known))]
     problems = []
     if not leaves:
         problems.append(Problem("there is no value to build a domain from"))
-    if EVERYTHING in leaves:
+    if EVERYTHING in found:
         problems.append(Problem("'*' occurs as a value, but stands for any value; give it another name"))
     if missing and MISSING in leaves:
         problems.append(Problem(f"'{MISSING}' occurs as a value; add it to input.missing, or give it another name"))

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.domain.hierarchy import EVERYTHING
 from sequester.guarantees.criterion import Counts, Criterion, Name, exact, plain, shares
 
 
@@ -106,7 +107,7 @@ class AlphaK(ShareBound):
     @classmethod
     def of(cls, alpha: float | Mapping[str, float], values: Sequence[str]) -> Self:
         """One alpha for every value, or one for each named value (with `*` for the others)."""
-        return cls(bounds_of(alpha, values))
+        return cls(bounds_of(alpha, values, ordinary=(EVERYTHING,)))
 
     def describe(self) -> str:
         return f"no value has more than alpha = {self._limits()} of a class"

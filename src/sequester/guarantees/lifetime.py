@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.domain.hierarchy import EVERYTHING
 from sequester.guarantees.criterion import exact
 
 if TYPE_CHECKING:
@@ -92,11 +93,19 @@ def lifetime_bounds(
     Values with a confidence of their own are; where no confidence is given at all, all but the ordinary ones: over all
     releases 1/l means at most 1/l in each.
     """
-    lifetime, declared = policy.protect.lifetime, policy.sensitive.get(attribute)
-    if lifetime is None or declared is None or policy.protect.confidence is not None or declared.confidence is not None:
+    if not rests_on_lifetime(policy, attribute):
         return tuple(bounds)
-    limit, free = 1 / exact(lifetime.l), set(declared.ordinary)
+    assert policy.protect.lifetime is not None
+    limit, free = 1 / exact(policy.protect.lifetime.l), {*policy.sensitive[attribute].ordinary, EVERYTHING}
     return tuple(bound if name in free else min(bound, limit) for name, bound in zip(names, bounds, strict=True))
+
+
+def rests_on_lifetime(policy: Policy, attribute: str) -> bool:
+    """Whether the values of an attribute that changes are bounded by the lifetime guarantee alone."""
+    declared = policy.sensitive.get(attribute)
+    if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
+        return False
+    return policy.protect.confidence is None and declared.confidence is None
 
 
 @dataclass(frozen=True)
@@ -189,7 +198,7 @@ class Survivals:
                 # Only values that are in a class cost its members anything: few of many.
                 number, code = np.nonzero(counts)
                 number, code = number[place[code] >= 0], code[place[code] >= 0]
-                share = counts[number, code] / counts.sum(axis=1)[number]
+                share = counts[number, code] / np.maximum(history.sharing(release), 1)[number]
                 ends = np.append(0, np.cumsum(np.bincount(number, minlength=len(counts)))).astype(np.int64)
                 survive(np.ascontiguousarray(path[:, release]), ends, place[code], share, left, linked)
         return cls(
@@ -219,10 +228,10 @@ class Survivals:
             if number < 0:
                 continue
             view = int(np.searchsorted(self.first, column, "right")) - 1
-            counts = self.histories[view].releases[release].counts[number]
-            if counts[self.value[column]]:
-                linked.append(int(counts[self.value[column]]))
-                among.append(int(counts.sum()))
+            with_value = int(self.histories[view].releases[release].counts[number, self.value[column]])
+            if with_value:
+                linked.append(with_value)
+                among.append(int(self.histories[view].sharing(release)[number]))
         return linked, among
 
     def keeps(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.cover import Cover, of_nodes, of_sets
+from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
+from sequester.domain.nodes import grade, is_value
 from sequester.errors import PolicyError, Problem
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
 from sequester.guarantees.closeness import Closeness, Distance
@@ -28,15 +31,25 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View:
-    """What is looked at as one sensitive value: an attribute, or the combination of all.
+    """What is looked at as one sensitive value: an attribute, one element of its sets, or the combination of all.
 
-    `codes` has one value per record, below `size`. Criteria that are not required are None; bounds are per value
-    and closeness carries the table's own counts.
+    codes    one value per record, below `size`
+    place    the number of the attribute, None for a combination
+    of       per code of the attribute, that of the view
+    element  which of the attribute's elements it is about: code 0 says that a record has it, 1 that it does not
+    first    of a combination, a record with each
+    names    of the values, where they are not those of the attribute
+    Criteria that are not required are None; bounds are per value and closeness carries the table's own counts.
     """
 
     name: str
     codes: Codes
     size: int
+    place: int | None = None
+    of: Codes | None = None
+    element: str | None = None
+    first: NDArray[np.int64] | None = None
+    names: tuple[str, ...] | None = None
     confidence: Confidence | None = None
     alpha: AlphaK | None = None
     diversity: Diversity | None = None
@@ -52,6 +65,8 @@ class View:
 class Requirement:
     """All that one release must satisfy. Tuples have one entry per sensitive attribute, in the policy's order.
 
+    `covers` say which elements a value has or may have, of attributes whose values are sets or nodes; their bounds are
+    per element.
     `unmatched` names values the policy gives a bound or calls ordinary that the domains do not have.
     `combine: joint` alone bounds combinations only: a class may then still agree on one of the attributes.
     """
@@ -65,6 +80,7 @@ class Requirement:
     alpha: tuple[AlphaK | None, ...]
     diversity: Diversity | None
     closeness: tuple[Closeness | None, ...]
+    covers: tuple[Cover | None, ...] = ()
     unmatched: tuple[str, ...] = ()
 
     @classmethod
@@ -72,9 +88,22 @@ class Requirement:
         """The requirement of a policy over the given domains, one per sensitive attribute in the policy's order."""
         protect, sensitive = policy.protect, policy.sensitive
         domains = tuple(sensitive_domains)
-        values = [domain.names[0] for domain in domains]
         given = [protect.confidence if a.confidence is None else a.confidence for a in sensitive.values()]
         pairs = list(zip(sensitive.values(), domains, strict=True))
+        whole = [_cover(a, domain) for a, domain in pairs]
+        covers = tuple(
+            # Alpha is a bound on all values, also on ordinary ones.
+            cover if cover is None or protect.alpha is not None else _protected(cover, attribute)
+            for cover, attribute in zip(whole, sensitive.values(), strict=True)
+        )
+        values = [
+            [(name,) for name in d.names[0]] if cover is None else cover.members
+            for d, cover in zip(domains, covers, strict=True)
+        ]
+        known = [
+            d.names[0] if cover is None else tuple(chain.from_iterable(cover.members))
+            for d, cover in zip(domains, whole, strict=True)
+        ]
         return cls(
             k=KAnonymity(protect.k),
             k_map=None if protect.k_map is None else KMap(protect.k_map.k),
@@ -82,20 +111,24 @@ class Requirement:
             domains=domains,
             combine=protect.sensitive,
             confidence=tuple(
-                None if c is None else Confidence(bounds_of(c, names, ordinary=attribute.ordinary))
+                None if c is None else Confidence(_strictest_of(c, names, (*attribute.ordinary, EVERYTHING)))
                 for c, names, attribute in zip(given, values, sensitive.values(), strict=True)
             ),
-            alpha=tuple(None if protect.alpha is None else AlphaK.of(protect.alpha, names) for names in values),
+            alpha=tuple(
+                None if protect.alpha is None else AlphaK(_strictest_of(protect.alpha, names, (EVERYTHING,)))
+                for names in values
+            ),
             diversity=_diversity(policy),
             closeness=tuple(_closeness(policy, attribute, domain) for attribute, domain in pairs),
-            unmatched=tuple(_unmatched(policy, dict(zip(sensitive, values, strict=True)))),
+            covers=covers,
+            unmatched=tuple(_unmatched(policy, dict(zip(sensitive, known, strict=True)))),
         )
 
     def views(self, sensitive: NDArray[np.integer[Any]]) -> list[View]:
         """The views of these records, given as codes with one row per sensitive attribute."""
         views = []
         if self.combine != "joint" or len(self.names) == 1:
-            views += [self._single(index, codes.astype(np.int32)) for index, codes in enumerate(sensitive)]
+            views += [v for index, codes in enumerate(sensitive) for v in self._singles(index, codes.astype(np.int32))]
         if self.combine != "each" and len(self.names) > 1:
             views.append(self._joint(sensitive))
         return views
@@ -126,20 +159,72 @@ class Requirement:
             outcomes += judge([self.k_map], [found] if classes else [], view=None)
         for view in self.views(sensitive[:, published]) if self.names else []:
             outcomes += assess(view.criteria, view, member=member, classes=classes)
-        return tuple(outcomes)
+        return tuple(_worst(outcomes))
 
-    def _single(self, index: int, codes: Codes) -> View:
-        size = self.domains[index].size
-        near = self.closeness[index]
-        if near is not None:
-            near = Closeness(near.t, near.distance, np.bincount(codes, minlength=size), near.levels)
-        return View(self.names[index], codes, size, self.confidence[index], self.alpha[index], self.diversity, near)
+    def called(self, view: View, sensitive: NDArray[np.integer[Any]]) -> tuple[str, ...]:
+        """The names of a view's values; `sensitive` are the records it is of."""
+        if view.element is not None:
+            return view.element, f"without {view.element}"
+        if view.place is not None:
+            return self.domains[view.place].names[0] if view.names is None else view.names
+        assert view.first is not None
+        rows = sensitive[:, view.first].T.tolist()
+        return tuple(" and ".join(d.names[0][c] for d, c in zip(self.domains, row, strict=True)) for row in rows)
+
+    def _singles(self, index: int, codes: Codes) -> Iterator[View]:
+        name, size, cover = self.names[index], self.domains[index].size, self._cover(index)
+        confidence, alpha = self.confidence[index], self.alpha[index]
+        if cover is None:
+            near = self.closeness[index]
+            if near is not None:
+                near = Closeness(near.t, near.distance, np.bincount(codes, minlength=size), near.levels)
+            of = np.arange(size, dtype=np.int32)
+            yield View(name, codes, size, index, of, None, None, None, confidence, alpha, self.diversity, near)
+            return
+        if cover.apart is not None or not cover.elements:
+            of = np.full(size, 0, np.int32) if cover.apart is None else cover.apart
+            free = (Fraction(1),)
+            yield View(
+                name=name,
+                codes=of[codes],
+                size=len(cover.elements) + 1,
+                place=index,
+                of=of,
+                names=(*cover.elements, "another value"),
+                confidence=None if confidence is None else Confidence((*confidence.bounds, *free)),
+                alpha=None if alpha is None else AlphaK((*alpha.bounds, *free)),
+                diversity=self.diversity,
+            )
+            return
+        if self.diversity is not None and cover.tops is not None:
+            called = tuple(f"kind {number + 1}" for number in range(int(cover.tops.max()) + 1))
+            yield View(
+                name=f"{name} in general",
+                codes=cover.tops[codes],
+                size=len(called),
+                place=index,
+                of=cover.tops,
+                names=called,
+                diversity=self.diversity,
+            )
+        for place, element in enumerate(cover.elements):
+            of = cover.answers(place)
+            yield View(
+                name=name,
+                codes=of[codes],
+                size=2,
+                place=index,
+                of=of,
+                element=element,
+                confidence=None if confidence is None else Confidence((confidence.bounds[place], Fraction(1))),
+                alpha=None if alpha is None else AlphaK((alpha.bounds[place], Fraction(1))),
+            )
 
     def _joint(self, sensitive: NDArray[np.integer[Any]]) -> View:
         group, first = row_groups(sensitive)
         combinations = sensitive[:, first]
-        confidence = _strictest(self.confidence, combinations)
-        alpha = _strictest(self.alpha, combinations)
+        confidence = _strictest(self._by_code(self.confidence), combinations)
+        alpha = _strictest(self._by_code(self.alpha), combinations)
         near = self.closeness[0]
         if near is not None:
             # Combinations have no order and no tree.
@@ -148,11 +233,39 @@ class Requirement:
             name=" and ".join(self.names),
             codes=group.astype(np.int32),
             size=len(first),
+            first=first,
             confidence=None if confidence is None else Confidence(confidence),
             alpha=None if alpha is None else AlphaK(alpha),
             diversity=self.diversity,
             closeness=near,
         )
+
+    def _cover(self, index: int) -> Cover | None:
+        return self.covers[index] if self.covers else None
+
+    def _by_code(self, bounds: Sequence[ShareBound | None]) -> list[tuple[Fraction, ...] | None]:
+        """Bounds per code of each attribute: a set is bounded as the strictest of its elements."""
+        found: list[tuple[Fraction, ...] | None] = []
+        for index, bound in enumerate(bounds):
+            cover = self._cover(index)
+            if bound is None or cover is None:
+                found.append(None if bound is None else bound.bounds)
+                continue
+            rows = [np.flatnonzero(row).tolist() for row in cover.holds]
+            found.append(tuple(min((bound.bounds[place] for place in row), default=Fraction(1)) for row in rows))
+        return found
+
+
+def _worst(outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
+    """One outcome for each promise about an attribute: elements are not told apart, for their names are values."""
+    found: dict[tuple[str, str | None], list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault((outcome.name, outcome.view), []).append(outcome)
+    for alike in found.values():
+        worst = max(
+            alike, key=lambda outcome: (not outcome.holds, (outcome.observed or 0.0) / (outcome.required or 1.0))
+        )
+        yield worst if len(alike) == 1 else replace(worst, failing=max(outcome.failing for outcome in alike))
 
 
 def assess(
@@ -175,17 +288,42 @@ def class_counts(member: NDArray[np.integer[Any]], view: View, *, classes: int) 
 
 
 def _strictest(
-    bounds: Sequence[ShareBound | None], combinations: NDArray[np.integer[Any]]
+    bounds: Sequence[tuple[Fraction, ...] | None], combinations: NDArray[np.integer[Any]]
 ) -> tuple[Fraction, ...] | None:
     """A combination reveals all its parts, so it is bounded as its strictest part."""
     if all(bound is None for bound in bounds):
         return None
-    steps = sorted({Fraction(1), *(b for bound in bounds if bound is not None for b in bound.bounds)})
+    steps = sorted({Fraction(1), *(b for bound in bounds if bound is not None for b in bound)})
     rank = np.full(combinations.shape[1], len(steps) - 1)
     for bound, codes in zip(bounds, combinations, strict=True):
         if bound is not None:
-            rank = np.minimum(rank, np.array([steps.index(b) for b in bound.bounds])[codes])
+            rank = np.minimum(rank, np.array([steps.index(b) for b in bound])[codes])
     return tuple(steps[r] for r in rank.tolist())
+
+
+def _cover(attribute: Sensitive, domain: Hierarchy) -> Cover | None:
+    if attribute.kind == "set":
+        return of_sets(domain, attribute.between)
+    if not attribute.is_graded:
+        return None
+    # With a column of their own, people may choose any node above their value.
+    published = np.arange(domain.size, dtype=np.int32)
+    if attribute.guarding is None:
+        published = np.unique(grade(domain, attribute.grades)[is_value(domain)])
+    return of_nodes(domain, published, blank=attribute.values == "transient")
+
+
+def _strictest_of(
+    given: float | Mapping[str, float], members: Sequence[Sequence[str]], ordinary: Sequence[str]
+) -> tuple[Fraction, ...]:
+    """Per element the bound of the strictest of its values."""
+    return tuple(min(bounds_of(given, values, ordinary=ordinary), default=Fraction(1)) for values in members)
+
+
+def _protected(cover: Cover, attribute: Sensitive) -> Cover:
+    """The elements that are not ordinary, or have a bound of their own all the same."""
+    own = attribute.confidence if isinstance(attribute.confidence, dict) else {}
+    return cover.only({value for values in cover.members for value in values} - (set(attribute.ordinary) - set(own)))
 
 
 def default_distance(attribute: Sensitive) -> Distance:

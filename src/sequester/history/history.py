@@ -39,6 +39,8 @@ class History:
     domains    of the quasi-identifiers, in the order of the boxes' rows
     links      per quasi-identifier, whether it is the same for a person in every release
     permanent  whether a person keeps her value; otherwise it may differ in every release
+    kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
+    blank      of changing values, the code of a value that is suppressed
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
     diversity, closeness   what is required of every class beside k and the bounds
@@ -52,6 +54,8 @@ class History:
     quasi_names: tuple[str, ...]
     links: NDArray[np.bool_]
     permanent: bool = True
+    kept: int | None = None
+    blank: int | None = None
     people: tuple[Any, ...] = ()
     releases: tuple[Publication, ...] = ()
     trajectories: Trajectories | None = None
@@ -76,6 +80,12 @@ class History:
                 known = np.full(len(self.people), -1, np.int32) if self.value is None else self.value
                 value = np.where(release.value >= 0, release.value, known).astype(np.int32)
         return replace(self, releases=(*self.releases, release), trajectories=trajectories, value=value)
+
+    def sharing(self, release: int) -> NDArray[np.int64]:
+        """Per class of a release (numbered from 0), how many rows any of its people may have: of changing values, all
+        but those of people who have a value that stays."""
+        published = self.releases[release]
+        return published.size if self.kept is None else published.size - published.counts[:, self.kept]
 
     def trajectory_counts(self) -> NDArray[np.int64] | None:
         """(trajectories, values) of permanent values, None when they are not known."""

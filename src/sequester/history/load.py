@@ -7,20 +7,18 @@ population (people are found by their raw values in the boxes). Otherwise it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from sequester.domain.hierarchy import Codes
-from sequester.guarantees.lifetime import lifetime_bounds
-from sequester.guarantees.requirement import View
+from sequester.history.finest import finest_values
 from sequester.history.history import History
 from sequester.history.membership import Membership, find_members, links_of
 from sequester.history.publication import Publication
 from sequester.history.releases import Releases, read_releases
+from sequester.history.sight import Sight, sights_of
 from sequester.policy.model import Policy
 
 _MIDPOINTS = "numbers are published as midpoints, which do not bound them: they link no rows across releases"
@@ -50,7 +48,8 @@ def histories_of(releases: Releases, *, outsider: bool = False) -> tuple[History
     known = Membership.of_nobody(releases) if outsider else find_members(releases)
     ends = list(accumulate((table.rows for table in releases.tables), initial=0))
     histories = []
-    for sight in _sights(releases):
+    everything = np.concatenate(_told(releases, known), axis=1)
+    for sight in sights_of(releases.requirement, releases.policy, everything, compact=True):
         history = _begin(releases, sight, known)
         for number in range(len(releases)):
             codes = sight.codes[ends[number] : ends[number + 1]]
@@ -59,47 +58,16 @@ def histories_of(releases: Releases, *, outsider: bool = False) -> tuple[History
     return tuple(histories)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Sight:
-    """One sensitive view over the rows of all releases: a code per row, and the names of the values."""
-
-    view: View
-    codes: Codes
-    names: tuple[str, ...]
-    bounds: tuple[Fraction, ...]
-    permanent: bool
-
-
-def _sights(releases: Releases) -> list[Sight]:
-    names, domains = releases.requirement.names, releases.requirement.domains
-    if not names:
-        rows = sum(table.rows for table in releases.tables)
-        nothing = View("", np.zeros(rows, np.int32), 1)
-        return [Sight(nothing, nothing.codes, ("",), (Fraction(1),), permanent=True)]
-    attributes = list(releases.policy.sensitive.values())
-    sensitive = np.concatenate(releases.sensitive, axis=1)
-    sights = []
-    for place, view in enumerate(releases.requirement.views(sensitive)):
-        # Views of single attributes come first, in the policy's order; the combination of several is the last.
-        joint = len(names) > 1 and (place == len(names) or releases.requirement.combine == "joint")
-        present, first, inverse = np.unique(view.codes, return_index=True, return_inverse=True)
-        codes: Codes = inverse.astype(np.int32)
-        if joint:
-            rows = sensitive[:, first].T.tolist()
-            called = [" and ".join(d.names[0][c] for d, c in zip(domains, row, strict=True)) for row in rows]
-        else:
-            if view.closeness is not None:
-                # Distances between distributions depend on the values that nobody has, too.
-                present, codes = np.arange(view.size, dtype=np.int32), view.codes
-            called = [domains[place].names[0][code] for code in present.tolist()]
-        bounds = (Fraction(1),) * view.size if view.confidence is None else view.confidence.bounds
-        of = attributes if joint else [attributes[place]]
-        permanent = all(attribute.values == "permanent" for attribute in of)
-        of_values = tuple(bounds[code] for code in present.tolist())
-        if not permanent:
-            of_values = lifetime_bounds(releases.policy, view.name, called, of_values)
-        sights.append(Sight(view=view, codes=codes, names=tuple(called), bounds=of_values, permanent=permanent))
-    return sights
+def _told(releases: Releases, known: Membership) -> list[Codes]:
+    """The sensitive codes of every release; where people are known, the finest that any release says of each."""
+    found = [codes.copy() for codes in releases.sensitive]
+    for place, attribute in enumerate(releases.policy.sensitive.values()):
+        if known.rows is not None and attribute.is_graded and attribute.values == "permanent":
+            domain = releases.requirement.domains[place]
+            own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in found], domain)
+            for codes, finest in zip(found, own, strict=True):
+                codes[place] = finest
+    return found
 
 
 def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
@@ -118,6 +86,8 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         quasi_names=tuple(quasi),
         links=links_of(releases),
         permanent=sight.permanent,
+        kept=sight.kept,
+        blank=sight.blank,
         people=known.people,
         diversity=sight.view.diversity,
         closeness=sight.view.closeness,

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError, Problem
+from sequester.history.finest import finest_values
 from sequester.history.people import People, changed_values, parted_boxes, recognize
 from sequester.history.population import Located, locate
 from sequester.history.releases import Gathered, Releases
+from sequester.history.sight import permanent_part
 from sequester.metrics.published import exact_codes
 
 
@@ -68,9 +70,14 @@ def _publishers_view(releases: Releases) -> Membership:
     columns = [table.person for table in releases.tables]
     people = recognize(columns, column=str(releases.policy.person), names=releases.names)
     problems = []
+    domains = releases.requirement.domains
+    stays = [permanent_part(releases.policy, domains, codes) for codes in releases.sensitive]
     for place, (name, attribute) in enumerate(releases.policy.sensitive.items()):
-        if attribute.values == "permanent":
-            changed = changed_values(people, [codes[place] for codes in releases.sensitive])
+        if attribute.values == "permanent" or attribute.permanent:
+            changed = changed_values(people, [codes[place] for codes in stays])
+            if changed and attribute.is_graded:
+                own = [codes[place] for codes in releases.sensitive]
+                changed = finest_values(len(people), people.rows, own, domains[place])[1]
             fix = "correct them, or say `values: transient`"
             problems += _differing(changed, name, f"different values in different releases; {fix}")
     sides = [(p.lo[:, p.member], p.hi[:, p.member]) for p in releases.published]

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from sequester.domain.build import declared
 from sequester.domain.extend import extend, same
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.nodes import grade
 from sequester.errors import DataError, PolicyError, Problem
+from sequester.ingest.personal import raise_grades
 from sequester.ingest.snapshot import Snapshot
 from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_table
 from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
@@ -100,6 +102,20 @@ def encode_with_population(
     return _snapshot(table, policy, domains), people.codes(tuple(policy.quasi_identifiers), domains)
 
 
+def encode_list(
+    source: Any, policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False
+) -> tuple[dict[str, Hierarchy], NDArray[np.int32]]:
+    """The quasi-identifiers of everybody who may be in a series, as codes, and the domains with their values too."""
+    plan = _only_quasi(_plan(policy, None, show_values=show_values), policy)
+    people = read_table(source, plan)
+    _refuse([replace(problem, file=problem.file or "registration list") for problem in people.all_problems()])
+    domains = dict(before) | {
+        name: before[name] if name in plan.known else extend(attribute, before[name], _listed(people.values(name)))
+        for name, attribute in plan.attributes.items()
+    }
+    return domains, people.codes(tuple(policy.quasi_identifiers), domains)
+
+
 def encode_population(
     source: Any, policy: Policy, snapshot: Snapshot, *, show_values: bool = False
 ) -> NDArray[np.int32]:
@@ -129,11 +145,14 @@ def _plan(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_v
             if hierarchy is not None:
                 known[name], fixes[name] = hierarchy, _CORRECT
     _refuse(problems)
-    return Plan(attributes, known, fixes, policy.input, policy.person, policy.insensitive, show_values)
+    guarding = {name: a.guarding for name, a in policy.sensitive.items() if a.guarding is not None}
+    return Plan(
+        attributes, known, fixes, policy.input, policy.person, policy.insensitive, show_values, policy.consent, guarding
+    )
 
 
 def _only_quasi(plan: Plan, policy: Policy) -> Plan:
-    return replace(plan, attributes=policy.quasi_identifiers, person=None, plain=())
+    return replace(plan, attributes=policy.quasi_identifiers, person=None, plain=(), consent=None, guarding={})
 
 
 def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) -> Snapshot:
@@ -141,17 +160,53 @@ def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) ->
     kept, records = table.kept, table.records
     mask = None if kept is None else pa.array(kept)
     plain = pa.table(table.plain)
+    exact = table.codes(sensitive, domains)
+    published, raised = _graded(table, policy, exact, domains)
+    refused = None if table.withheld is None or table.person is None else table.person.filter(pa.array(table.withheld))
     return Snapshot(
         quasi_names=quasi,
         quasi=table.codes(quasi, domains),
         quasi_domains=tuple(domains[name] for name in quasi),
         sensitive_names=sensitive,
-        sensitive=table.codes(sensitive, domains),
+        sensitive=published,
         sensitive_domains=tuple(domains[name] for name in sensitive),
         person=table.person if mask is None or table.person is None else table.person.filter(mask),
         insensitive=plain if mask is None or not table.plain else plain.filter(mask),
-        left_out=table.rows - records,
+        left_out=table.rows - records - (0 if table.withheld is None else int(table.withheld.sum())),
+        exact=exact,
+        withheld=0 if table.withheld is None else int(table.withheld.sum()),
+        raised=raised,
+        refused=refused,
     )
+
+
+def _graded(
+    table: Table, policy: Policy, exact: NDArray[np.int32], domains: Mapping[str, Hierarchy]
+) -> tuple[NDArray[np.int32], int]:
+    """The sensitive codes as published: nodes where a grade, or (counted) the person herself, asks for them."""
+    found, problems, raised = exact.copy(), [], np.zeros(exact.shape[1], np.bool_)
+    rows = None if table.kept is None else np.flatnonzero(table.kept).astype(np.int32)
+    for place, (name, attribute) in enumerate(policy.sensitive.items()):
+        if not attribute.is_graded:
+            continue
+        graded = grades_of(attribute, domains[name], name)[exact[place]]
+        found[place] = graded
+        if attribute.guarding is not None:
+            own = table.cells.pop(attribute.guarding)
+            found[place], wrong = raise_grades(graded, own, domains[name], column=attribute.guarding, rows=rows)
+            problems += wrong
+            raised |= found[place] != graded
+    _refuse(problems)
+    return found, int(np.count_nonzero(raised))
+
+
+def grades_of(attribute: Sensitive, domain: Hierarchy, name: str) -> NDArray[np.int32]:
+    """Per code of a graded attribute, the code that it is published as."""
+    try:
+        return grade(domain, attribute.grades)
+    except PolicyError as error:
+        wrong = [replace(problem, key=f"attributes.{name}.{problem.key}") for problem in error.problems]
+    raise PolicyError(wrong)
 
 
 def _is_banded(policy: Policy, name: str) -> bool:

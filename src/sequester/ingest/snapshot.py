@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.domain.extend import places
 from sequester.domain.hierarchy import Codes, Hierarchy
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ class Snapshot:
 
     `quasi` has one row per quasi-identifier and one column per record; `sensitive` likewise. `person` is
     aligned with the records, and None when the policy names no person column (every row is a person).
-    `left_out` counts rows that the policy's `missing: suppress` removed before anything else.
+    `left_out` counts rows that the policy's `missing: suppress` removed before anything else, `withheld` those whose
+    people do not agree; `refused` are these people, where they are known. `sensitive` is as published: of graded
+    attributes it has nodes, and `exact` the values themselves; `raised` counts records whose people wanted a node.
     """
 
     quasi_names: tuple[str, ...]
@@ -32,6 +36,10 @@ class Snapshot:
     person: pa.Array | None
     insensitive: pa.Table
     left_out: int = 0
+    exact: NDArray[np.int32] | None = None
+    withheld: int = 0
+    raised: int = 0
+    refused: pa.Array | None = None
 
     def __len__(self) -> int:
         return int(self.quasi.shape[1])
@@ -47,6 +55,15 @@ class Snapshot:
         """The domain of every quasi-identifier and sensitive attribute, by name."""
         names, domains = (*self.quasi_names, *self.sensitive_names), (*self.quasi_domains, *self.sensitive_domains)
         return dict(zip(names, domains, strict=True))
+
+    def within(self, domains: Mapping[str, Hierarchy]) -> Snapshot:
+        """The same records, their quasi-identifiers in later domains, which have more leaves."""
+        found = tuple(domains[name] for name in self.quasi_names)
+        if all(new is old for new, old in zip(found, self.quasi_domains, strict=True)):
+            return self
+        pairs = zip(self.quasi_domains, found, self.quasi, strict=True)
+        quasi = np.array([places(old, new)[codes] for old, new, codes in pairs], np.int32)
+        return replace(self, quasi=quasi, quasi_domains=found)
 
     def codes(self, name: str) -> Codes:
         """The codes of one quasi-identifier or sensitive attribute."""

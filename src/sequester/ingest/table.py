@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sequester.domain.build import band_codes, observe
 from sequester.domain.codec import Mask, to_codes
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.nodes import is_value
 from sequester.errors import DataError, Problem
+from sequester.ingest.personal import guarding_nodes, withheld
 from sequester.ingest.read import open_source
 from sequester.ingest.source import Wanted, quietly
 from sequester.ingest.validate import Cells, Examination, check_people, missing_columns
-from sequester.policy.model import Input, QuasiIdentifier, Sensitive
+from sequester.policy.model import Consent, Input, QuasiIdentifier, Sensitive
 
 Progress = Callable[[str, int, int], None]
 
@@ -27,8 +29,10 @@ Progress = Callable[[str, int, int], None]
 class Plan:
     """Which columns to read, as what.
 
-    known   hierarchies that are fixed before the data
-    fixes   per attribute with a known hierarchy, what to do about a value outside it
+    known     hierarchies that are fixed before the data
+    fixes     per attribute with a known hierarchy, what to do about a value outside it
+    consent   the column that says who agrees to be published, and how it does
+    guarding  per sensitive attribute, the column with the nodes that people want their values published as
     """
 
     attributes: Mapping[str, QuasiIdentifier | Sensitive]
@@ -38,11 +42,15 @@ class Plan:
     person: str | None = None
     plain: tuple[str, ...] = ()
     show_values: bool = False
+    consent: tuple[str, Consent] | None = None
+    guarding: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Everything to read; the person first, since looking for repeated people takes the most memory."""
-        return (*([self.person] if self.person is not None else []), *self.attributes, *self.plain)
+        first = [self.person] if self.person is not None else []
+        asked = [self.consent[0]] if self.consent is not None else []
+        return (*first, *asked, *self.attributes, *self.guarding.values(), *self.plain)
 
 
 @dataclass(repr=False)
@@ -53,15 +61,16 @@ class Table:
     rows: int = 0
     cells: dict[str, Cells] = field(default_factory=dict)
     person: pa.Array | None = None
+    withheld: Mask | None = None
     plain: dict[str, pa.ChunkedArray] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     @cached_property
     def kept(self) -> Mask | None:
-        """The rows that `missing: suppress` leaves in; None for all."""
-        lacking = np.zeros(self.rows, np.bool_)
+        """The rows that consent and `missing: suppress` leave in; None for all."""
+        lacking = np.zeros(self.rows, np.bool_) if self.withheld is None else self.withheld.copy()
         for name, cells in self.cells.items():
-            if self.plan.attributes[name].missing == "suppress":
+            if name in self.plan.attributes and self.plan.attributes[name].missing == "suppress":
                 lacking |= cells.index < 0
         return ~lacking if lacking.any() else None
 
@@ -74,6 +83,8 @@ class Table:
         """What was found while reading, and a table of which nothing is left."""
         if self.problems or self.records:
             return self.problems
+        if self.withheld is not None and self.withheld.all():
+            return [Problem(f"nobody in the {self.rows} rows agrees to be published")]
         return [Problem(f"all {self.rows} rows lack a value that `missing: suppress` asks for; nothing is left")]
 
     def values(self, name: str) -> pa.Array | NDArray[Any]:
@@ -144,6 +155,11 @@ def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Probl
     if name == plan.person:
         problems += check_people(column, name, tokens=plan.form.missing)
         table.person = _whole(column, name)
+    elif plan.consent is not None and name == plan.consent[0]:
+        table.withheld, wrong = withheld(column, *plan.consent, tokens=plan.form.missing)
+        problems += wrong
+    elif name in plan.guarding.values():
+        table.cells[name] = guarding_nodes(column, name, tokens=plan.form.missing)
     elif name in plan.attributes:
         examination = Examination(name, plan.attributes[name], show_values=plan.show_values)
         try:
@@ -161,7 +177,11 @@ def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Probl
 def _codes(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, cells: Cells) -> Codes:
     if isinstance(attribute, Sensitive) and attribute.kind == "number" and attribute.bands is not None:
         return band_codes(attribute.bands, cells.values)
-    return to_codes(domain, cells.values)
+    found = to_codes(domain, cells.values)
+    if isinstance(attribute, Sensitive) and attribute.is_graded:
+        # A node is a way to publish a value, not a value.
+        found = np.where(np.append(is_value(domain), False)[found], found, np.int32(-1)).astype(np.int32)
+    return found
 
 
 def _together(parts: list[pa.Array | NDArray[Any]]) -> list[str] | NDArray[Any]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sequester.domain import codec
 from sequester.domain.build import band_codes
-from sequester.domain.hierarchy import Codes
+from sequester.domain.cover import canonical
+from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.domain.numbers import text as number_text
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
@@ -100,7 +101,18 @@ class Examination:
             fix = "correct them (text that lost its leading zeros must get them back), or change `length`"
             one, many = (f"{verb} not have {attribute.length} characters" for verb in ("does", "do"))
             return codes, report(present & ~fits, one, many, fix)
-        return codec.to_text(values), np.zeros(len(values), np.bool_)
+        texts = codec.to_text(values)
+        if not isinstance(attribute, Sensitive):
+            return texts, np.zeros(len(values), np.bool_)
+        if attribute.kind == "set":
+            texts = pa.array(canonical(texts.to_pylist(), attribute.between), pa.string())
+            fix = "write a word for people who have none, such as 'none'"
+            empty = report(present & _flags(pc.is_null(texts)), "is a set of nothing", "are sets of nothing", fix)
+        else:
+            empty = np.zeros(len(values), np.bool_)
+        hidden = present & _flags(pc.equal(texts, EVERYTHING).fill_null(False))
+        fix = "give the value another name"
+        return texts, empty | report(hidden, "is '*', which stands for no value", "are '*', which stands for none", fix)
 
     def _limits(self, numbers: NDArray[np.float64]) -> list[tuple[codec.Mask, str, str]]:
         """What the policy says about the size of a number, and which numbers break it."""
@@ -196,6 +208,10 @@ def _type(column: pa.ChunkedArray) -> str:
     """The type in words: that of a nested column names the keys of its cells."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return "nested cells" if pa.types.is_nested(kind) else f"the type {kind}"
+
+
+def _flags(values: pa.Array) -> codec.Mask:
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _spelled_out(values: pa.Array) -> codec.Mask:

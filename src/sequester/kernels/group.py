@@ -63,16 +63,16 @@ def lowest(share: Any, row: Any, order: Any, starts: Any):  # type: ignore[no-un
 
 @kernel
 def join_runs(  # type: ignore[no-untyped-def]
-    order: Any, starts: Any, lo: Any, hi: Any, least: Any, place: Any, column: Any, values: Any, limits: Any,
-    position: Any, first_leaf: Any, until: Any, reach: Any, longest: Any, worth: Any,
+    order: Any, starts: Any, lo: Any, hi: Any, least: Any, place: Any, column: Any, counted: Any, values: Any,
+    limits: Any, position: Any, first_leaf: Any, until: Any, reach: Any, longest: Any, worth: Any,
 ):  # fmt: skip
     """The cheapest way to join consecutive units into groups that are safe, or to leave units out.
 
-    Unit u has the records order[starts[u]:starts[u + 1]], the box lo[u], hi[u] and the shares least[place[u]]. Loss is
-    the summed widths of the boxes over the records; a record left out counts as `worth` that are fully generalized. A
-    group is extended to the unit `until`, to `reach` records and to twice the first size at which it is safe, but not
-    over `longest` records. Returns per unit the number of units of the group that begins with it: 0 for a unit that
-    is left out, -1 inside a group.
+    Unit u has the records order[starts[u]:starts[u + 1]], the box lo[u], hi[u] and the shares least[place[u]], which
+    are of the records that are `counted`. Loss is the summed widths of the boxes over the records; a record left out
+    counts as `worth` that are fully generalized. A group is extended to the unit `until`, to `reach` records and to
+    twice the first size at which it is safe, but not over `longest` records. Returns per unit the number of units of
+    the group that begins with it: 0 for a unit that is left out, -1 inside a group.
     """
     units, width = lo.shape
     columns, flat = least.shape[1], limits.first[-1]
@@ -84,12 +84,13 @@ def join_runs(  # type: ignore[no-untyped-def]
     low, high = np.empty(width, np.int32), np.empty(width, np.int32)
     for begin in range(units - 1, -1, -1):
         best[begin] = best[begin + 1] + worth * width * (starts[begin + 1] - starts[begin])
-        size, seen, first = 0, 0, 0
+        size, seen, first, rows = 0, 0, 0, 0
         total[:] = 0
         allowed[:] = 1.0
         for unit in range(begin, units):
             for i in range(starts[unit], starts[unit + 1]):
                 record = order[i]
+                rows += counted[record]
                 for view in range(column.shape[1]):
                     c = column[record, view]
                     if c >= 0:
@@ -111,7 +112,7 @@ def join_runs(  # type: ignore[no-untyped-def]
             inside, hopeless = True, False
             for index in range(seen):
                 c = present[index]
-                if counts[c] > (allowed[c] + SLACK) * size:
+                if counts[c] > (allowed[c] + SLACK) * rows:
                     inside = False
                     # More units only add to the count and lower the share.
                     if counts[c] > (allowed[c] + SLACK) * longest:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sequester.domain import notation, sets
 from sequester.domain.build import declared, observe
-from sequester.domain.hierarchy import MISSING, Hierarchy
+from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
 from sequester.domain.intervals import FIRST_DAY, LAST_DAY, number_bounds
 from sequester.policy.model import QuasiIdentifier, Sensitive
 
@@ -25,7 +25,8 @@ def domain_of(
     """The declared domain, or the one that the texts show."""
     found = declared(attribute, path)
     if isinstance(attribute, Sensitive):
-        return found if found is not None else observe(attribute, texts)
+        # `*` is a value that was suppressed: a leaf of its own where that can be.
+        return found if found is not None else observe(attribute, _seen(attribute, texts))
     ends = _ENDS[attribute.kind](_members(texts, absent=attribute.missing == "category"), attribute)
     if found is not None and not (attribute.kind == "number" and (ends != np.floor(ends)).any()):
         return found
@@ -33,6 +34,12 @@ def domain_of(
         # Something else must be possible, or `*` would cost nothing.
         ends = _with_another(ends, attribute)
     return observe(attribute, ends)
+
+
+def _seen(attribute: Sensitive, texts: Sequence[str]) -> Sequence[str]:
+    if attribute.values != "transient":
+        return texts
+    return [text for text in texts if text != EVERYTHING] or ["\N{NO-BREAK SPACE}"]
 
 
 def unbounded(kind: str, text: str) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sequester.domain.hierarchy import Codes
+from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.errors import DataError
 from sequester.guarantees.closeness import Closeness, Distance
 from sequester.guarantees.confidence import Confidence, bounds_of
-from sequester.guarantees.criterion import Outcome
+from sequester.guarantees.criterion import Outcome, exact
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
 from sequester.guarantees.requirement import Boxes, Requirement, View, assess, default_distance
 from sequester.metrics.loss import losses
@@ -222,8 +222,9 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
     # Every value that is not ordinary gets the same bound, so that the worst one is the one with the largest share.
     probe = replace(
         requirement,
+        covers=(),
         confidence=tuple(
-            Confidence(bounds_of(0.5, domain.names[0], ordinary=attribute.ordinary))
+            Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
             for attribute, domain in zip(attributes, requirement.domains, strict=True)
         ),
         closeness=tuple(
@@ -231,7 +232,30 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
             for near, attribute, domain in zip(requirement.closeness, attributes, requirement.domains, strict=True)
         ),
     )
-    return {view.name: _spread(view, published) for view in probe.views(sensitive)}
+    sets = [name for name, attribute in policy.sensitive.items() if attribute.kind == "set"]
+    spreads: dict[str, Spread] = {}
+    for view in probe.views(sensitive):
+        spreads[view.name] = _set_spread(view, published) if view.name in sets else _spread(view, published)
+    # What sets and nodes tell about a person is told element by element.
+    told: dict[str, float] = {}
+    for view in requirement.views(sensitive):
+        if view.name in spreads and (view.element is not None or view.names is not None):
+            alike = Confidence((*(exact(0.5),) * (view.size - 1), exact(1)))
+            (found,) = assess([alike], view, member=published.member, classes=len(published))
+            told[view.name] = max(told.get(view.name, 0.0), found.observed or 0.0)
+    return spreads | {name: replace(spreads[name], confidence=share) for name, share in told.items()}
+
+
+def _set_spread(view: View, published: Published) -> Spread:
+    """Whole sets are many, and few of them are in a class: only those are looked at."""
+    cells, count = np.unique(published.member * view.size + view.codes, return_counts=True)
+    number, code = cells // view.size, cells % view.size
+    share = count / published.size[number]
+    table = np.bincount(view.codes, minlength=view.size) / max(len(view.codes), 1)
+    entropy = np.bincount(number, weights=-share * np.log(share), minlength=len(published))
+    apart = np.bincount(number, weights=np.maximum(share - table[code], 0.0), minlength=len(published))
+    different = np.bincount(number, minlength=len(published))
+    return Spread(int(different.min()), float(np.exp(entropy.min())), 0.0, {"equal": float(apart.max())}, "equal")
 
 
 def _spread(view: View, published: Published) -> Spread:

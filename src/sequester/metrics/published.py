@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from sequester.domain import codec, notation
 from sequester.domain.build import band_codes
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.cover import canonical
+from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.errors import DataError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.ingest.read import read
@@ -173,6 +174,9 @@ def exact_codes(columns: Sequence[Column], domains: Sequence[Hierarchy], *, show
     codes, problems = [], []
     for column, domain in zip(columns, domains, strict=True):
         lo, hi, understood = _spans(column, domain)
+        if isinstance(column.attribute, Sensitive) and EVERYTHING in domain.names[0]:
+            blank = np.append([text == EVERYTHING for text in column.texts], False).astype(np.bool_)
+            lo[blank] = hi[blank] = domain.names[0].index(EVERYTHING)
         understood &= lo == hi
         if not understood.all():
             problems.append(_unread(column, understood, show_values=show_values))
@@ -230,6 +234,11 @@ def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.Chunked
     if isinstance(attribute, QuasiIdentifier) and attribute.format is not None:
         texts = _iso(texts, attribute.format)
     no_value = set(policy.input.missing)
+    if isinstance(attribute, Sensitive) and attribute.kind == "set":
+        texts = [
+            text if text in no_value else cell
+            for text, cell in zip(texts, canonical(texts, attribute.between), strict=True)
+        ]
     present = [place for place, text in enumerate(texts) if text is not None and text not in no_value]
     places = np.full(len(texts) + 1, -1, np.int32)
     places[present] = np.arange(len(present), dtype=np.int32)

@@ -19,13 +19,22 @@ _KINDS_OF = {
     "levels": ("number", "date"),
     "length": ("code",),
     "format": ("date",),
+    "separator": ("set",),
 }
 _NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime")
 
 
 def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
     """Everything that is wrong between keys."""
-    return [*_version(raw), *_roles(raw), *_attributes(raw), *_protect(raw), *_group_method(raw)]
+    return [
+        *_version(raw),
+        *_roles(raw),
+        *_attributes(raw),
+        *_protect(raw),
+        *_group_method(raw),
+        *_registered(raw),
+        *_cluster_method(raw),
+    ]
 
 
 def _version(raw: Mapping[str, Any]) -> Iterator[Issue]:
@@ -39,6 +48,12 @@ def _roles(raw: Mapping[str, Any]) -> Iterator[Issue]:
     # With an unreadable role among them nobody can say that no attribute was meant to be one.
     if roles and all(role in list(ROLES) for role in roles.values()) and "quasi-identifier" not in roles.values():
         yield ("attributes",), "no attribute has the role quasi-identifier, so there is nothing to generalize"
+    for name in [name for name, role in roles.items() if role == "consent"][1:]:
+        yield ("attributes", name), "another attribute has the role consent already; put both in one column"
+    for name, attribute in attributes.items():
+        guarding = at(attribute, ("guarding",))
+        if isinstance(guarding, str) and roles.get(guarding) not in ("identifier", None):
+            yield ("attributes", name, "guarding"), "is a column that is published; name one that is not in attributes"
     if isinstance(person, str) and person in roles and roles[person] not in ("identifier", None):
         message = "this is the person column, which is never published; remove it here or give it the role identifier"
         yield ("attributes", person), message
@@ -65,7 +80,7 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _kind(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     kind = attribute.get("kind", "category")
-    if kind not in ("category", "number", "code", "date"):
+    if kind not in ("category", "number", "code", "date", "set"):
         return
     for key, kinds in _KINDS_OF.items():
         fits = key in ROLES[attribute["role"]].model_fields
@@ -84,6 +99,18 @@ def _quasi(attribute: Mapping[str, Any]) -> Iterator[Issue]:
 def _sensitive(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     if attribute.get("kind") == "number" and attribute.get("bands") is None:
         yield ("bands",), "is missing; a sensitive number is protected in bands, such as bands: [0, 1000, 5000]"
+    stays = attribute.get("permanent")
+    if isinstance(stays, list | tuple) and stays:
+        if attribute.get("values", "permanent") == "permanent":
+            yield ("permanent",), "only goes with values: transient; otherwise all values are permanent"
+        if attribute.get("kind") == "set":
+            yield (
+                ("permanent",),
+                "is for one value in a cell; give the values of a set that stay a column of their own",
+            )
+    for key in ("grades", "guarding"):
+        if attribute.get(key) is not None and attribute.get("hierarchy") is None:
+            yield (key,), "needs a hierarchy, whose nodes values are published as"
     bounds, ordinary = attribute.get("confidence"), attribute.get("ordinary")
     if isinstance(bounds, Mapping) and isinstance(ordinary, Sequence) and not isinstance(ordinary, str):
         for value in ordinary:
@@ -147,6 +174,13 @@ def _promises(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Is
                 yield (key,), f"bounds per value need exactly one sensitive attribute{where}"
     if protect.get("against") in ([], ()):
         yield ("against",), "must not be empty; name at least one of: outsider, neighbor, insider, lifetime"
+    for key in ("diversity", "closeness"):
+        if protect.get(key) is not None and any(a.get("kind") == "set" or a.get("permanent") for a in sensitive):
+            yield (key,), "is for attributes with one value in a cell, all permanent or all transient"
+    if protect.get("closeness") is not None and any(a.get("grades") or a.get("guarding") for a in sensitive):
+        yield ("closeness",), "is not defined where values are published as nodes; leave out grades and guarding"
+    if protect.get("diversity") is not None and any(a.get("guarding") for a in sensitive):
+        yield ("diversity",), "cannot be kept where anybody may choose a node that says nothing; leave out guarding"
     if at(protect, ("closeness", "distance")) == "hierarchical" and any(a.get("hierarchy") is None for a in sensitive):
         yield ("closeness", "distance"), "hierarchical needs a hierarchy for every sensitive attribute"
 
@@ -185,13 +219,39 @@ def _group_method(raw: Mapping[str, Any]) -> Iterator[Issue]:
     if protect.get("lifetime") is None:
         yield ("protect", "lifetime"), "is missing; method: group keeps it, such as lifetime: {l: 2, releases: 20}"
     against = protect.get("against", ("insider",))
-    if isinstance(against, list | tuple) and set(against) - {"outsider", "lifetime"}:
-        yield ("protect", "against"), "method: group is for against: [lifetime]; values that stay need another method"
-    elif isinstance(against, list | tuple) and "lifetime" not in against:
-        yield ("protect", "against"), "lifetime is not among them, so nothing would check what method: group promises"
     sensitive = [a for a in _group(raw, "attributes").values() if at(a, ("role",)) == "sensitive"]
-    if any(at(a, ("values",)) != "transient" for a in sensitive):
-        yield ("method", "name"), "group is for values that change: every sensitive attribute needs values: transient"
+    if all(at(a, ("values",)) != "transient" for a in sensitive):
+        yield ("method", "name"), "group is for values that change: a sensitive attribute needs values: transient"
+        return
+    stay = any(at(a, ("values",)) != "transient" or at(a, ("permanent",)) for a in sensitive)
+    if isinstance(against, list | tuple):
+        if "lifetime" not in against:
+            message = "lifetime is not among them, so nothing would check what method: group promises"
+            yield ("protect", "against"), message
+        if "neighbor" in against:
+            yield ("protect", "against"), "method: group cannot keep what neighbor asks for; use insider and lifetime"
+        if stay and "insider" not in against:
+            yield ("protect", "against"), "some values stay with a person: against needs insider for those"
+        if not stay and "insider" in against:
+            yield ("protect", "against"), "no value stays with a person, so there is nothing that insider checks"
+
+
+def _cluster_method(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    """Only one rule can choose the attributes of a cluster."""
+    if at(raw, ("method", "gain")) is not None and at(raw, ("method", "weight")) is not None:
+        yield ("method", "weight"), "give either gain or weight, not both"
+
+
+def _registered(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    """A registration list helps only where nobody knows who is in a release, and only `group` uses it."""
+    if at(raw, ("protect", "lifetime", "registered")) is None:
+        return
+    path = ("protect", "lifetime", "registered")
+    if at(raw, ("method", "name")) != "group":
+        yield path, "only goes with method: group"
+    against = at(raw, ("protect", "against"))
+    if isinstance(against, list | tuple) and "insider" in against:
+        yield path, "is for adversaries who do not know who is in a release, and insider does; leave one of them out"
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sequester.policy.model import Diversity, Identifier, Insensitive, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.model import (
+    Consent,
+    Diversity,
+    Identifier,
+    Insensitive,
+    Policy,
+    QuasiIdentifier,
+    Sensitive,
+)
 
 _AGAINST = {
     "outsider": "somebody who sees one release and knows a person's quasi-identifiers",
@@ -15,10 +23,13 @@ _AGAINST = {
 _DISTANCES = {None: "", "equal": " (equal distance)", "ordered": " (ordered distance)"}
 
 
-def treatment(attribute: Identifier | Insensitive | QuasiIdentifier | Sensitive) -> str:
+def treatment(attribute: Identifier | Insensitive | Consent | QuasiIdentifier | Sensitive) -> str:
     """What happens to one column, in a few words."""
     if isinstance(attribute, Identifier):
         return "dropped"
+    if isinstance(attribute, Consent):
+        waits = f"; a withdrawal may wait {_amount(attribute.wait, 'release')}" if attribute.wait else ""
+        return f"without it a record is not published{waits}"
     if isinstance(attribute, Insensitive):
         return "published as it is"
     words = list(_sensitive(attribute) if isinstance(attribute, Sensitive) else _quasi(attribute))
@@ -48,6 +59,16 @@ def promises(policy: Policy) -> list[str]:
     if protect.lifetime is not None:
         chance = f"{100 / protect.lifetime.l:.3g}%"
         said.append(f"Over all releases together, nobody was ever linked to a value with more than {chance}.")
+        if protect.lifetime.registered is not None:
+            listed = protect.lifetime.registered
+            said.append(f"That holds as long as nobody knows which of the people in {listed} are in a release.")
+    for name, attribute in sensitive:
+        if attribute.permanent:
+            stay = f"{_amount(len(attribute.permanent), 'value')} of {name} stay{'s' * (len(attribute.permanent) == 1)}"
+            said.append(
+                f"{stay} with a person and is protected so; the bound on the others holds even for somebody who knows "
+                "who has a value that stays."
+            )
     if len(sensitive) > 1 and protect.sensitive != "each":
         also = "also for" if protect.sensitive == "both" else "for"
         said.append(f"This holds {also} the combination of the sensitive attributes.")
@@ -96,7 +117,15 @@ def _sensitive(attribute: Sensitive) -> Iterator[str]:
         yield _amount(len(attribute.bands) - 1, "band")
     elif attribute.hierarchy is not None:
         yield _hierarchy(attribute)
+    if attribute.kind == "set":
+        yield f"sets, separated by {attribute.between!r}"
     yield f"{attribute.values} values"
+    if attribute.permanent:
+        yield f"but {len(attribute.permanent)} that stay"
+    if attribute.grades is not None:
+        yield f"{_amount(len(attribute.grades), 'grade')}"
+    if attribute.guarding is not None:
+        yield f"guarded by {attribute.guarding}"
     if attribute.ordinary:
         yield f"{len(attribute.ordinary)} ordinary"
 

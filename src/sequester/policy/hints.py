@@ -16,6 +16,7 @@ POSTAL = {"zip", "zipcode", "postcode", "postal", "plz", "fips", "code"}
 SENSITIVE = {"diagnosis", "disease", "condition", "illness", "disorder", "symptom", "hiv", "treatment", "medication"}
 SENSITIVE |= {"drug", "procedure", "occupation", "salary", "income", "wage", "earnings", "debt", "credit", "religion"}
 SENSITIVE |= {"orientation", "party", "vote", "offence", "offense", "crime", "disability", "icd", "result"}
+CONSENT = {"consent", "consented", "agrees", "agreed", "permission", "optin"}
 _QUALIFIERS = {"first", "last", "full", "given", "family", "middle", "maiden", "sur", "user", "nick"}
 
 

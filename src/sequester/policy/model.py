@@ -45,6 +45,19 @@ class Insensitive(Strict):
     role: Literal["insensitive"] = Field(description="Tells nothing about a person; published as it is.")
 
 
+class Consent(Strict):
+    """What a person allows: records without consent are not published."""
+
+    role: Literal["consent"] = Field(description="Whether the person agrees to be published; never published itself.")
+    given: Many[str] = Field(("true", "yes", "1"), description="Cells that say yes, whatever the case of letters.")
+    withheld: Many[str] = Field(("false", "no", "0"), description="Cells that say no, as an empty cell does.")
+    wait: int = Field(
+        0,
+        ge=0,
+        description="Series: for how many releases a withdrawal may wait until enough others hide it.",
+    )
+
+
 class QuasiIdentifier(Strict):
     """What an adversary may know about a person; generalized."""
 
@@ -68,7 +81,12 @@ class Sensitive(Strict):
     """What nobody may learn about a person."""
 
     role: Literal["sensitive"] = Field(description="What nobody may learn about a person.")
-    kind: Literal["category", "number"] = Field("category", description="What the cells are; a number needs bands.")
+    kind: Literal["category", "number", "set"] = Field(
+        "category", description="What the cells are: a value, a number (needs bands), or several values in one cell."
+    )
+    separator: str | None = Field(
+        None, min_length=1, max_length=1, description="set: what is between the values of a cell; default ';'."
+    )
     hierarchy: str | dict[str, Any] | list[Any] | None = Field(
         None, description="A tree of values or an ARX hierarchy CSV; used by the hierarchical distance."
     )
@@ -79,14 +97,34 @@ class Sensitive(Strict):
     values: Literal["permanent", "transient"] = Field(
         "permanent", description="Whether a person keeps the value or it may differ in every release."
     )
+    permanent: Many[str] = Field(
+        (), description="transient: the values that a person who has one keeps, while all others may change."
+    )
+    grades: dict[str, str] | None = Field(
+        None,
+        description="Per value low (published as it is), high (as the node above) or a node; '*' for the others.",
+    )
+    guarding: str | None = Field(
+        None, description="A column with the node that a person wants her own value to be published as, or nothing."
+    )
     ordinary: Many[str] = Field((), description="Values that need no confidence bound (k still counts them).")
     confidence: Fraction | dict[str, Fraction] | None = Field(
         None, description="Overrides protect.confidence here; per value, with '*' for the others."
     )
     missing: Missing = "refuse"
 
+    @property
+    def between(self) -> str:
+        """What is between the values of a set."""
+        return self.separator or ";"
 
-Attribute = Annotated[Identifier | Insensitive | QuasiIdentifier | Sensitive, Field(discriminator="role")]
+    @property
+    def is_graded(self) -> bool:
+        """Whether values may be published as nodes of their taxonomy."""
+        return self.grades is not None or self.guarding is not None
+
+
+Attribute = Annotated[Identifier | Insensitive | Consent | QuasiIdentifier | Sensitive, Field(discriminator="role")]
 
 
 class Diversity(Strict):
@@ -122,6 +160,10 @@ class Lifetime(Strict):
     )
     releases: int | None = Field(None, ge=1, description="constant-ratio: the number of releases planned for.")
     alpha: float | None = Field(None, gt=1, description="geometric: how much larger than the minimum ratio to stay.")
+    registered: str | None = Field(
+        None,
+        description="A file with the quasi-identifiers of everybody who may be in a release; nobody knows who is.",
+    )
 
 
 Adversary = Literal["outsider", "neighbor", "insider", "lifetime"]
@@ -218,6 +260,28 @@ class Group(Strict):
     )
 
 
+class Cluster(Strict):
+    """Incremental clustering (Reddy et al.): who comes joins the nearest cluster, and clusters only grow or merge."""
+
+    name: Literal["cluster"] = Field(description="Join similar records; clusters stay, grow and merge over releases.")
+    similarity: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="How much of their domains records of a cluster may span on average; default: what loses least.",
+    )
+    clusters: int | None = Field(None, ge=1, description="About how many clusters a first table has; default: many.")
+    gain: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Generalize only the attributes of each cluster that lose least and gain this much privacy.",
+    )
+    weight: float | None = Field(
+        None, ge=0, le=1, description="The same, by this weight of privacy gain against information loss."
+    )
+
+
 class Static(Strict):
     """Every release on its own, as tools without a memory make it. For comparison: the series leaks."""
 
@@ -225,7 +289,9 @@ class Static(Strict):
     cuts: Cuts = Field("gain", description="How the table is cut, as in mondrian.")
 
 
-Method = Annotated[Mondrian | FullDomain | Specialize | Merge | Grow | Group | Static, Field(discriminator="name")]
+Method = Annotated[
+    Mondrian | FullDomain | Specialize | Merge | Grow | Group | Cluster | Static, Field(discriminator="name")
+]
 
 
 class Output(Strict):
@@ -306,6 +372,18 @@ class Policy(Strict):
             elif isinstance(attribute, Insensitive) and self.released == "quasi-identifier":
                 found[name] = QuasiIdentifier(role="quasi-identifier", missing="category")
         return found
+
+    @property
+    def consent(self) -> tuple[str, Consent] | None:
+        """The column that says whether a person agrees, and how it does."""
+        found = [(name, given) for name, given in self.attributes.items() if isinstance(given, Consent)]
+        return found[0] if found else None
+
+    @property
+    def registration_list(self) -> Path | None:
+        """The file with everybody who may be in a release, where nobody knows who is."""
+        lifetime = self.protect.lifetime
+        return None if lifetime is None or lifetime.registered is None else self.path(lifetime.registered)
 
     @property
     def sensitive(self) -> dict[str, Sensitive]:

@@ -16,6 +16,7 @@ Issue = tuple[KeyPath, str]
 ROLES: dict[str, type[BaseModel]] = {
     "identifier": model.Identifier,
     "insensitive": model.Insensitive,
+    "consent": model.Consent,
     "quasi-identifier": model.QuasiIdentifier,
     "sensitive": model.Sensitive,
 }
@@ -26,6 +27,7 @@ METHODS: dict[str, type[BaseModel]] = {
     "merge": model.Merge,
     "grow": model.Grow,
     "group": model.Group,
+    "cluster": model.Cluster,
     "static": model.Static,
 }
 SECTIONS: dict[KeyPath, type[BaseModel]] = {

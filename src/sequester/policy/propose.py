@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sequester.errors import DataError
-from sequester.policy.hints import KNOWN, NUMBERED, PEOPLE, POSTAL, SENSITIVE, is_identifying, words_of
+from sequester.policy.hints import CONSENT, KNOWN, NUMBERED, PEOPLE, POSTAL, SENSITIVE, is_identifying, words_of
 from sequester.policy.profile import Profile, profile, used_tokens
 
 
@@ -104,6 +104,9 @@ def _proposal(found: Profile) -> Proposal:
         return Proposal(found.name, "insensitive", "", "Has no values.")
     if is_identifying(found.name):
         return Proposal(found.name, "identifier", "", "Named like something that identifies a person: dropped.")
+    if words & CONSENT and found.distinct <= 2 and found.looks != "date":
+        why = "Named like consent: records without it are not published. Say which cells mean yes and no."
+        return Proposal(found.name, "consent", ", given: ['true', 'yes', '1'], withheld: ['false', 'no', '0']", why)
     # The day of a diagnosis is something that others may know; the diagnosis is not.
     if words & SENSITIVE and found.looks != "date":
         return _sensitive(found)

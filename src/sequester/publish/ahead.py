@@ -19,6 +19,7 @@ from sequester.guarantees.lifetime import Strategy, Survivals, best_alpha
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.past import Past
+from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.guard import Guard
@@ -106,7 +107,8 @@ def budget_of(histories: Sequence[History], person: NDArray[np.int64], lifetime:
         [changing[view].releases[-1].counts[:, value] for view, value in zip(views, found.value, strict=True)]
         or [np.zeros((len(last), 0), np.int64)]
     )
-    share = (counts / np.maximum(last.size, 1)[:, None])[number]
+    among = np.column_stack([changing[view].sharing(-1) for view in views] or [np.zeros((len(last), 0), np.int64)])
+    share = (counts / np.maximum(among, 1))[number]
     place, column = np.nonzero(share)
     if not len(place):
         return Budget(0, 0, 0, 0, 0)
@@ -131,6 +133,9 @@ def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
     if lifetime is None or policy.method.name != "group":
         message = "looking ahead is for method: group, which keeps a lifetime guarantee"
         raise PolicyError(Problem(message, key="method.name"))
+    if any(a.values == "permanent" or a.permanent for a in policy.sensitive.values()):
+        message = "looking ahead is for values that all change; what an insider learns is not simulated"
+        raise PolicyError(Problem(message, key="attributes"))
     if candidate is None:
         raise DataError("a plan that was saved has no records; plan again to look ahead")
     if releases < 1:
@@ -198,8 +203,8 @@ class _Future:
             changed = np.flatnonzero(random.random(len(who)) < self.churn.change)
             values[:, changed] = self.records.sensitive[:, random.integers(0, count, len(changed))]
             codes = np.ascontiguousarray(self.records.quasi[:, drawn])
-            views = {view.name: view.codes for view in requirement.views(values)}
-            now = tuple(views[history.attribute] for history in histories)
+            found = sights_of(requirement, self.policy, values, compact=False)
+            now = tuple(sight.codes for sight in found if not sight.permanent)
             past = Past(histories, who, now, np.zeros(len(who), np.bool_))
             try:
                 classes = group(

@@ -17,7 +17,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
-from sequester.policy.model import FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.emit import check_table, shuffle_rows, write_table
 from sequester.publish.release import Release
 
@@ -150,6 +150,10 @@ def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_serie
             return mondrian(codes, domains, guard, cuts=cuts)
         case Group():
             return mondrian(codes, domains, guard)
+        case Cluster() as method:
+            from sequester.methods.personal import cluster_table
+
+            return cluster_table(codes, domains, guard, method)
         case FullDomain(loss=loss, suppression=suppression):
             return full_domain(codes, domains, guard, loss=loss, suppression=suppression)
         case Specialize(loss=loss, score=score) as method:

@@ -19,8 +19,9 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement
-from sequester.policy.model import Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
+from sequester.publish.blank import blank, blank_past
 from sequester.publish.emit import check_table, write_table
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
@@ -71,17 +72,22 @@ def make_candidate(
     *,
     name: str,
     seed: list[int],
+    registered: NDArray[np.int32] | None = None,
     progress: Progress | None = None,
     made: Classes | None = None,
 ) -> Candidate:
     """Make classes as the policy's method says, check them, and have the audit try everything on the series.
 
     Raises GuaranteeError when no classes of these records are safe; `static` alone may come back with findings.
-    `made` are classes of these records that the method has made already, to be judged.
+    `registered` are the codes of everybody who may be in a release, where nobody knows who is. `made` are classes of
+    these records that the method has made already, to be judged.
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = made or _make(past, records, guard, policy, seed=seed, progress=progress)
+    classes = made or _make(past, records, guard, policy, seed=seed, registered=registered, progress=progress)
+    if classes.hidden is not None and classes.hidden.any():
+        records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
+        guard = Guard.of(requirement, records.sensitive)
     merged: Classes | None = None
     notes: list[str] = []
     for attempt in range(_REPAIRS + 1):
@@ -90,7 +96,9 @@ def make_candidate(
         # The row order depends on seed and release number: one seed for a whole series must not repeat an order.
         order = np.random.default_rng(seed).permutation(np.flatnonzero(classes.member >= 0))
         histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
-        audit = audit_histories(histories, policy, against=policy.protect.against, progress=progress)
+        audit = audit_histories(
+            histories, policy, against=policy.protect.against, registered=registered, progress=progress
+        )
         if audit.holds or isinstance(policy.method, Static):
             break
         if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
@@ -102,7 +110,7 @@ def make_candidate(
         classes = merged if last else fall_back(past, classes, merged, audit.findings)
     table = write_table(records, classes, order, numbers=policy.output.numbers)
     check_table(table, records, classes, order)
-    if isinstance(policy.method, Group):
+    if isinstance(policy.method, Group) and registered is None:
         notes += _spent(histories, past, policy)
     return Candidate(
         roster=roster,
@@ -119,15 +127,24 @@ def make_candidate(
 
 
 def _make(
-    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
+    past: Past,
+    records: Snapshot,
+    guard: Guard,
+    policy: Policy,
+    *,
+    seed: list[int],
+    registered: NDArray[np.int32] | None,
+    progress: Progress | None,
 ) -> Classes:
     codes, domains, against = records.quasi, records.quasi_domains, policy.protect.against
     method = policy.method
-    if isinstance(method, Group):
-        from sequester.methods.series.group import group
+    if isinstance(method, Group) and registered is not None:
+        from sequester.methods.series.regions import regions
 
         assert policy.protect.lifetime is not None
-        return group(past, codes, domains, guard, lifetime=policy.protect.lifetime)
+        return regions(past, codes, domains, guard, lifetime=policy.protect.lifetime, registered=registered)
+    if isinstance(method, Group):
+        return _grouped(past, records, guard, policy, seed=seed, progress=progress)
     if isinstance(method, Static) or not len(past.first):
         return static_classes(records, policy, guard, in_series=True)
     match method:
@@ -148,6 +165,11 @@ def _make(
             )
         case Merge():
             return _merge(past, records, guard, policy)
+        case Cluster():
+            from sequester.methods.personal import cluster_next
+
+            noise = int(np.random.default_rng(seed).integers(1 << 31))
+            return cluster_next(past, codes, domains, guard, method, against=against, seed=noise, progress=progress)
         case Grow(cuts=cuts):
             from sequester.methods.series.grow import grow
 
@@ -180,6 +202,36 @@ def _make(
             )
 
 
+def _grouped(
+    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
+) -> Classes:
+    lifetime = policy.protect.lifetime
+    assert lifetime is not None
+    # A suppressed value would count as one more different value, or be taken for one of its own.
+    may_hide = policy.protect.diversity is None and policy.protect.closeness is None
+    if any(history.permanent for history in past.histories):
+        from sequester.methods.series.both import group_both
+
+        return group_both(
+            past,
+            records.quasi,
+            records.quasi_domains,
+            guard,
+            lifetime=lifetime,
+            against=policy.protect.against,
+            may_hide=may_hide,
+            seed=int(np.random.default_rng(seed).integers(1 << 31)),
+            progress=progress,
+        )
+    from sequester.methods.series.group import group
+
+    blanks = None
+    if may_hide:
+        nothing = blank(records, policy, np.ones(len(records), np.bool_)).sensitive
+        blanks = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), nothing).values
+    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime, blanks=blanks)
+
+
 def _floor(past: Past) -> tuple[int, ...]:
     """The lowest levels that cover the boxes of people who left and are published on: nothing finer is known."""
     last, history = past.last_class()[past.retained], past.first
@@ -194,7 +246,7 @@ def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Class
     from sequester.methods.series.merge import merge
 
     method = policy.method
-    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize) else method.cuts
+    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize | Cluster) else method.cuts
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sequester.errors import DataError, Problem, StalePlan
 from sequester.ledger import Ledger
@@ -30,9 +31,10 @@ from sequester.publish.candidate import Candidate
 from sequester.publish.files import digest_of, draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release
+from sequester.publish.roster import Crowd
 
 # What of a plan the ledger keeps beside what it has columns for.
-_KEPT = ("change", "waiting", "records", "classes", "checks", "findings", "loss", "holds", "notes")
+_KEPT = ("change", "waiting", "personal", "gain", "records", "classes", "checks", "findings", "loss", "holds", "notes")
 
 
 def step(name: str) -> None:
@@ -133,6 +135,8 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "recipient": plan.recipient,
         "purpose": plan.purpose,
         "waiting": asdict(plan.waiting),
+        "personal": asdict(plan.personal),
+        "gain": dict(plan.gain),
         "checks": [check.to_dict() for check in plan.checks],
         "series_holds": plan.holds,
         "price": {name: dict(losses) for name, losses in plan.loss.items()},
@@ -178,10 +182,7 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         output_digest=output_digest,
         method=policy.method.name,
         retained=roster.retained,
-        queue=Queue(
-            candidate.hashes.take(roster.held).cast(HASH),
-            (plan.number - crowd.patience[roster.held]).astype(np.int32),
-        ),
+        queue=_queue(plan, candidate, crowd),
         seed=plan.seed,
         recipient=plan.recipient,
         purpose=plan.purpose,
@@ -194,3 +195,15 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         fingerprint=fingerprint(policy),
         policy_text=policy_text(policy),
     )
+
+
+def _queue(plan: Plan, candidate: Candidate, crowd: Crowd) -> Queue:
+    """Everybody who waits after this release: to be published, or no longer to be."""
+    assert candidate.hashes is not None
+    held = candidate.roster.held
+    hashes, patience = [candidate.hashes.take(held).cast(HASH)], [crowd.patience[held]]
+    if crowd.withdrawn is not None:
+        stay = np.flatnonzero(np.isin(crowd.withdrawn.person, candidate.roster.retained))
+        hashes.append(crowd.withdrawn.hashes.take(stay).cast(HASH))
+        patience.append(crowd.withdrawn.patience[stay])
+    return Queue(pa.concat_arrays(hashes), (plan.number - np.concatenate(patience)).astype(np.int32))

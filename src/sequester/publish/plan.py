@@ -36,13 +36,34 @@ class Waiting:
     held       newcomers (and people who returned) that are not published yet
     retained   people who left and are published on, in their last class
     left_out   records that are not published and not waited for
+    hidden     records published without the values that change: no class could bear them
     oldest     for how many releases the longest has waited by now
     """
 
     held: int = 0
     retained: int = 0
     left_out: int = 0
+    hidden: int = 0
     oldest: int = 0
+
+
+@dataclass(frozen=True)
+class Personal:
+    """What people themselves allow, counted.
+
+    withheld   records of the snapshot whose people do not agree to be published
+    withdrawn  of those, people of the last release, who leave it; `waiting` of them are published on until enough
+               others hide their going
+    graded     records published with a node in place of a sensitive value; `raised`, because their people want it
+    late       people who want it after their value was published: that stays as it was
+    """
+
+    withheld: int = 0
+    withdrawn: int = 0
+    waiting: int = 0
+    graded: int = 0
+    raised: int = 0
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,6 +101,9 @@ class Plan:
     content                          digest of the classes and rows that will be published
     loss                             by metric, of this release; of every release on its own (`static`: unsafe, for
                                      comparison); and of Byun's merge
+    personal                         what people themselves allow
+    gain                             privacy gain against information loss (Reddy et al.), of quasi-identifiers and of
+                                     sensitive values, each from 0 to 1
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
     """
@@ -104,6 +128,8 @@ class Plan:
     findings: int
     loss: Mapping[str, Mapping[str, float]]
     levers: Mapping[str, float]
+    personal: Personal = Personal()
+    gain: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     candidate: Candidate | None = field(default=None, compare=False)
 
@@ -122,6 +148,7 @@ class Plan:
         found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
         found["method"] = dict(self.method)
         found["change"], found["waiting"] = asdict(self.change), asdict(self.waiting)
+        found["personal"], found["gain"] = asdict(self.personal), dict(self.gain)
         found["checks"] = [check.to_dict() for check in self.checks]
         found["loss"] = {name: dict(values) for name, values in self.loss.items()}
         found["levers"], found["notes"] = dict(self.levers), list(self.notes)
@@ -152,6 +179,7 @@ class Plan:
                 raise ValueError
             raw.pop("holds")
             raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
+            raw["personal"] = Personal(**raw["personal"])
             raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
             return cls(**raw)
         except OSError as error:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,26 @@ from sequester.domain.codec import distinct, to_text
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
+from sequester.history.sight import permanent_part
 from sequester.history.trajectory import linked, number_through
-from sequester.ingest.encode import encode, encode_next
+from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
 from sequester.publish.recall import carry, recall
 from sequester.publish.roster import (
     Crowd,
     Roster,
+    Withdrawn,
     assemble,
     check_permanent,
+    check_registered,
     choose,
     must_hide,
     refuse_suppression,
@@ -68,8 +73,15 @@ def prepare(
         snapshot = encode_next(source, policy, state.domains, show_values=show_values)
     else:
         snapshot = encode(source, policy, show_values=show_values)
+    registered = None
+    if policy.registration_list is not None:
+        domains, registered = encode_list(policy.registration_list, policy, snapshot.domains, show_values=show_values)
+        snapshot = snapshot.within(domains)
+        check_registered(snapshot, registered, policy)
     tell(1)
     crowd, hashes, digests = _recognise(ledger, state, snapshot, policy)
+    snapshot = crowd.snapshot
+    crowd = replace(crowd, registered=registered)
     tell(2)
     draws = [seed, number]
     candidate = _candidate(crowd, state, policy, name=name, draws=draws, progress=progress)
@@ -88,7 +100,9 @@ def prepare(
         recipient=recipient,
         purpose=purpose,
         change=crowd.change(changed=_moved(crowd, candidate.past)),
-        waiting=candidate.roster.waiting(crowd),
+        personal=personal_of(crowd, candidate.roster, candidate.records),
+        gain=gain_of(candidate.records, candidate.classes),
+        waiting=candidate.roster.waiting(crowd, hidden=candidate.classes.without_values),
         records=len(candidate.order),
         classes=len(candidate.classes),
         checks=checks_of(candidate.audit, policy),
@@ -115,24 +129,39 @@ def _recognise(
     if state.people:
         named = zip(state.sensitive, snapshot.sensitive_domains, strict=True)
         values = carry(state.values, [(state.domains[name], domain) for name, domain in named])
+    snapshot, late = as_published(snapshot, policy, number, values)
     crowd = Crowd(
         snapshot=snapshot,
+        withdrawn=_withdrawn(ledger, state, snapshot),
+        late=late,
         number=number,
         last=state.member,
         values=values,
         component=_components(state),
         patience=_patience(state, hashes),
     )
-    kept = [place for place, attribute in enumerate(policy.sensitive.values()) if attribute.values == "permanent"]
     if state.people:
+        before, now = (
+            permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive)
+        )
         check_permanent(
             crowd,
-            [None, *(snapshot.sensitive_names[place] for place in kept)],
-            np.vstack([state.digests, values[kept]]),
-            np.vstack([digests[None, :], snapshot.sensitive[kept]]),
+            [None, *snapshot.sensitive_names],
+            np.vstack([state.digests, before]),
+            np.vstack([digests[None, :], now]),
             person=policy.person,
         )
     return crowd, hashes, digests
+
+
+def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | None:
+    """People of the last release who no longer agree."""
+    if snapshot.refused is None or not state.people:
+        return None
+    hashes = ledger.identify(snapshot.refused)
+    number = ledger.match(hashes)
+    rows = np.flatnonzero((number >= 0) & (np.append(state.member, np.int32(-1))[number] >= 0))
+    return Withdrawn(number[rows], hashes.take(rows), _patience(state, hashes)[rows])
 
 
 def _texts(names: tuple[str, ...], codes: NDArray[np.int32]) -> pa.Array:
@@ -158,33 +187,49 @@ def _candidate(
 ) -> Candidate:
     """The release with everybody who can be hidden; if coming and going cannot be, then without both."""
     requirement = Requirement.from_policy(policy, crowd.snapshot.sensitive_domains)
+    make = partial(make_candidate, policy=policy, name=name, seed=draws, registered=crowd.registered, progress=progress)
     for keep_all in (False, True):
         roster = choose(crowd, requirement, policy, seed=draws, keep_all=keep_all)
         if not len(roster.rows) + len(roster.retained):
-            raise GuaranteeError(
-                "nobody can be published yet: these people are too few, or too much alike, to hide each other; collect "
-                "more records, require less, or call frequent values ordinary. Nothing was published.",
-                guarantee="series",
-            )
+            raise _nobody(crowd)
         past, corners = _past(crowd, roster, state, policy)
         records = assemble(crowd, roster, corners=corners)
         try:
-            found = make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress)
+            found = make(roster, records, past)
         except GuaranteeError:
             if keep_all or not (crowd.moves and policy.infeasible != "refuse" and must_hide(policy)):
                 raise
         else:
+            refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
             if not found.classes.suppressed:
                 return found
             # Whoever the method left out is not in the release: as if she were not in the table.
             out = found.classes.member < 0
-            refuse_suppression(policy, int(np.count_nonzero(out)))
             roster = roster.without(out)
             past, corners = _past(crowd, roster, state, policy)
             records = assemble(crowd, roster, corners=corners)
-            made = replace(found.classes, member=found.classes.member[~out])
-            return make_candidate(roster, records, past, policy, name=name, seed=draws, progress=progress, made=made)
+            hidden = found.classes.hidden
+            made = replace(
+                found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out]
+            )
+            return make(roster, records, past, made=made)
     raise AssertionError("not reached")
+
+
+def _nobody(crowd: Crowd) -> GuaranteeError:
+    """Why no record is left to publish."""
+    if crowd.withdrawn is not None and len(crowd.withdrawn.person):
+        return GuaranteeError(
+            "nobody can be published: some withdrew their consent, too few or too much alike for their going not to "
+            "show, and everybody else was published with them. Let withdrawals wait for others with `wait`, or begin a "
+            "new series. Nothing was published.",
+            guarantee="series",
+        )
+    return GuaranteeError(
+        "nobody can be published yet: these people are too few, or too much alike, to hide each other; collect "
+        "more records, require less, or call frequent values ordinary. Nothing was published.",
+        guarantee="series",
+    )
 
 
 def _past(crowd: Crowd, roster: Roster, state: State, policy: Policy) -> tuple[Past, NDArray[np.int32]]:

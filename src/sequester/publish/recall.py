@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.lifetime import lifetime_bounds
-from sequester.guarantees.requirement import Requirement, View
+from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.publication import Publication
+from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ledger.state import Memory, State
 from sequester.policy.model import Policy
@@ -46,20 +45,19 @@ def recall(
     boxes = [_boxes(memory, quasi, domains) for memory in state.releases]
     members = [np.append(state.path[:, number], np.int32(-1))[of] for number in range(len(state.releases))]
     histories, everybody = [], []
-    for view in _views(requirement, values):
-        permanent = _is_permanent(view, policy)
-        codes, names, bounds = _named(view, requirement, values, compact=permanent)
-        if not permanent:
-            bounds = lifetime_bounds(policy, view.name, names, bounds)
+    for sight in sights_of(requirement, policy, values, compact=False):
+        view, permanent, codes, names = sight.view, sight.permanent, sight.codes, sight.names
         history = History(
             attribute=view.name,
             values=names,
             k=policy.protect.k,
-            bounds=bounds,
+            bounds=sight.bounds,
             domains=tuple(domains[name] for name in quasi),
             quasi_names=quasi,
             links=np.array([not attribute.changes for attribute in policy.quasi_identifiers.values()], np.bool_),
             permanent=permanent,
+            kept=sight.kept,
+            blank=sight.blank,
             people=tuple(range(people)),
             trajectories=trajectories if state.releases else None,
             value=np.where(of >= 0, codes, -1).astype(np.int32) if permanent and state.releases else None,
@@ -74,8 +72,13 @@ def recall(
                 inside = np.flatnonzero(state.path[:, number] >= 0)
                 np.add.at(counts, state.path[inside, number], own[inside])
             else:
-                place = sensitive.index(view.name)
-                counts[:, places(memory.domains[view.name], domains[view.name])] = memory.counts[place]
+                # Of combinations of values that change there is no history in a series.
+                assert view.place is not None
+                assert sight.of is not None
+                own_place = sight.of[places(memory.domains[view.name], domains[view.name])]
+                order = np.argsort(own_place, kind="stable")
+                present, first = np.unique(own_place[order], return_index=True)
+                counts[:, present] = np.add.reduceat(memory.counts[view.place][:, order], first, axis=1)
             known = np.where(member >= 0, codes, -1).astype(np.int32) if permanent else None
             publications.append(Publication(memory.name, lo, hi, counts, _NO_ROWS, _NO_ROWS, member, known))
         histories.append(replace(history, releases=tuple(publications)))
@@ -93,35 +96,3 @@ def carry(codes: NDArray[np.int32], domains: Sequence[tuple[Hierarchy, Hierarchy
 def _boxes(memory: Memory, names: Sequence[str], domains: Mapping[str, Hierarchy]) -> Boxes:
     pairs = [(memory.domains[name], domains[name]) for name in names]
     return carry(memory.lo, pairs), carry(memory.hi, pairs)
-
-
-def _views(requirement: Requirement, values: NDArray[np.int32]) -> list[View]:
-    if not requirement.names:
-        return [View("", np.zeros(values.shape[1], np.int32), 1)]
-    return requirement.views(values)
-
-
-def _is_permanent(view: View, policy: Policy) -> bool:
-    of = [policy.sensitive[view.name]] if view.name in policy.sensitive else list(policy.sensitive.values())
-    return all(attribute.values == "permanent" for attribute in of)
-
-
-def _named(
-    view: View, requirement: Requirement, values: NDArray[np.int32], *, compact: bool
-) -> tuple[NDArray[np.int32], tuple[str, ...], tuple[Fraction, ...]]:
-    """The codes of a view, the names of its values and their bounds; `compact` leaves out values nobody has."""
-    bounds = (Fraction(1),) * view.size if view.confidence is None else view.confidence.bounds
-    if not requirement.names:
-        return view.codes, ("",), bounds
-    present, first, inverse = np.unique(view.codes, return_index=True, return_inverse=True)
-    codes = inverse.astype(np.int32)
-    if view.name in requirement.names:
-        place = requirement.names.index(view.name)
-        if view.closeness is not None or not compact:
-            # Distances between distributions depend on the values that nobody has, too.
-            present, codes = np.arange(view.size, dtype=np.int32), view.codes
-        names = [requirement.domains[place].names[0][code] for code in present.tolist()]
-    else:
-        rows = values[:, first].T.tolist()
-        names = [" and ".join(d.names[0][c] for d, c in zip(requirement.domains, row, strict=True)) for row in rows]
-    return codes, tuple(names), tuple(bounds[code] for code in present.tolist())

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.errors import DataError, GuaranteeError, Problem
+from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
 from sequester.policy.model import Policy, Static
@@ -20,6 +21,20 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Withdrawn:
+    """People of the last release who no longer agree to be published: numbers, keyed hashes, and for how many releases
+    each has waited already to leave unseen."""
+
+    person: Integers
+    hashes: pa.Array
+    patience: Integers
+
+    def overdue(self, wait: int) -> Integers:
+        """Those who have waited as long as they may."""
+        return self.person[self.patience >= wait]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Crowd:
     """The snapshot's people and everybody published before.
 
@@ -28,6 +43,9 @@ class Crowd:
     values    (sensitive attributes, people published before) codes, in the domains of the snapshot
     component per person published before, the people she is tied to by sharing classes, directly or through others
     patience  per record, for how many releases it has waited already
+    registered  (quasi-identifiers, people) codes of everybody who may be in a release, where that is all that is known
+    withdrawn   people of the last release who no longer agree, where people are asked
+    late        people who want their value published as a node after it was published as it is
     """
 
     snapshot: Snapshot
@@ -36,6 +54,9 @@ class Crowd:
     values: NDArray[np.int32]
     component: NDArray[np.int32]
     patience: Integers
+    registered: NDArray[np.int32] | None = None
+    withdrawn: Withdrawn | None = None
+    late: int = 0
 
     @property
     def moves(self) -> bool:
@@ -93,11 +114,15 @@ class Roster:
             np.sort(np.concatenate([self.left_out, self.rows[gone]])),
         )
 
-    def waiting(self, crowd: Crowd) -> Waiting:
-        """The same, counted."""
-        oldest = int(crowd.patience[self.held].max(initial=-1)) + 1
-        left_out = len(self.left_out) + crowd.snapshot.left_out
-        return Waiting(held=len(self.held), retained=len(self.retained), left_out=left_out, oldest=oldest)
+    def waiting(self, crowd: Crowd, *, hidden: int) -> Waiting:
+        """The same, counted; `hidden` of those who are published have their values suppressed."""
+        return Waiting(
+            held=len(self.held),
+            retained=len(self.retained),
+            left_out=len(self.left_out) + crowd.snapshot.left_out,
+            hidden=hidden,
+            oldest=int(crowd.patience[self.held].max(initial=-1)) + 1,
+        )
 
 
 def must_hide(policy: Policy) -> bool:
@@ -119,7 +144,11 @@ def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list
     chosen = np.ones(len(crowd.snapshot), np.bool_)
     chosen[entering] = False
     chosen[candidates[come]] = True
-    go = hidden_together(requirement, crowd.values[:, leavers], np.zeros(len(leavers), np.int64), seed=[*seed, 2])
+    overdue = _overdue(crowd, policy)
+    # Of those who would be too many to leave together, the ones who may not wait go first.
+    go = hidden_together(
+        requirement, crowd.values[:, leavers], np.isin(leavers, overdue).astype(np.int64), seed=[*seed, 2]
+    )
     if keep_all:
         go[:] = False
     stuck = leavers[~go]
@@ -128,21 +157,39 @@ def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list
         case "refuse" if len(out) or len(stuck):
             raise _refusal(len(out), len(stuck))
         case "suppress":
-            # Whole components go: whoever is seen to leave then leaves with all she was ever published with.
-            with_them = np.isin(crowd.component, crowd.component[stuck])
-            chosen &= ~((crowd.number >= 0) & np.append(with_them, False)[crowd.number])
+            chosen &= ~_with(crowd, stuck)
             return Roster(np.flatnonzero(chosen), nobody, nobody, np.flatnonzero(~chosen))
         case _:
-            return Roster(np.flatnonzero(chosen), stuck, out, nobody)
+            must = stuck[np.isin(stuck, overdue)]
+            gone = _with(crowd, must)
+            stay = stuck[~np.isin(crowd.component[stuck], crowd.component[must])]
+            return Roster(np.flatnonzero(chosen & ~gone), stay, out[~gone[out]], np.flatnonzero(gone))
+
+
+def _overdue(crowd: Crowd, policy: Policy) -> Integers:
+    """People who withdrew their consent and may not wait any longer."""
+    if crowd.withdrawn is None or policy.consent is None:
+        return np.zeros(0, np.int64)
+    return crowd.withdrawn.overdue(policy.consent[1].wait)
+
+
+def _with(crowd: Crowd, leavers: Integers) -> Mask:
+    """Records of people who were ever published with one of these, directly or through others.
+
+    Whoever is seen to leave then leaves with all she was ever published with.
+    """
+    with_them = np.isin(crowd.component, crowd.component[leavers])
+    found: Mask = (crowd.number >= 0) & np.append(with_them, False)[crowd.number]
+    return found
 
 
 def refuse_suppression(policy: Policy, people: int) -> None:
-    """Stop where a method leaves people out and the policy does not want that."""
-    if policy.infeasible == "refuse":
+    """Stop where a method leaves people out, or their values, and the policy does not want that."""
+    if people and policy.infeasible == "refuse":
         raise GuaranteeError(
             f"{people:,} of these people can be in no class that keeps what is promised over all releases. Promise "
-            "less, call frequent values ordinary, or let them be left out with `infeasible: suppress`. Nothing was "
-            "published.",
+            "less, call frequent values ordinary, or let their values be left out with `infeasible: suppress`. "
+            "Nothing was published.",
             guarantee="lifetime",
         )
 
@@ -207,3 +254,20 @@ def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now
     ]
     if problems:
         raise DataError(problems)
+
+
+def check_registered(snapshot: Snapshot, registered: NDArray[np.int32], policy: Policy) -> None:
+    """Whoever is in the table must be in the registration list, as far as attributes that do not change can tell."""
+    links = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
+    group, _ = row_groups(np.hstack([snapshot.quasi[links], registered[links]]))
+    here, listed = group[: len(snapshot)], group[len(snapshot) :]
+    groups = int(group.max(initial=-1)) + 1
+    lacking = np.bincount(here, minlength=groups) - np.bincount(listed, minlength=groups)
+    if people := int(np.maximum(lacking, 0).sum()):
+        raise DataError(
+            Problem(
+                f"{'1 person is' if people == 1 else f'{people:,} people are'} not in it; the list must have everybody "
+                "who may be in a release, or it hides nobody",
+                key="protect.lifetime.registered",
+            )
+        )

@@ -190,15 +190,19 @@ class Series:
     def audit(self, *, against: Sequence[str] | None = None, progress: Progress | None = None) -> Audit:
         """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers."""
         from sequester.attacks.audit import audit_histories
+        from sequester.ingest.encode import encode_list
         from sequester.publish.recall import recall
 
         with self._ledger(read_only=True) as ledger:
             state = ledger.load()
         if not state.releases:
             raise DataError("nothing was published yet, so there is nothing to audit")
-        histories, _ = recall(state, self.policy, state.domains)
+        domains, registered = state.domains, None
+        if self.policy.registration_list is not None:
+            domains, registered = encode_list(self.policy.registration_list, self.policy, domains)
+        histories, _ = recall(state, self.policy, domains)
         chosen = self.policy.protect.against if against is None else against
-        return audit_histories(histories, self.policy, against=chosen, progress=progress)
+        return audit_histories(histories, self.policy, against=chosen, registered=registered, progress=progress)
 
 
 def is_idle(ledger: Ledger, policy: Policy) -> bool:

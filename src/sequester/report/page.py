@@ -43,6 +43,22 @@ _ATTACKS = {
     "complementary": "People linked by other releases",
 }
 
+_WAITING = {
+    "held": "people who came and are not published yet: they are too few, or too much alike, to be hidden",
+    "retained": "people who left and are published on: their going could not be hidden",
+    "left_out": "records that are left out",
+    "hidden": "records whose changing values are left out: no class could bear them",
+}
+
+_PERSONAL = {
+    "withheld": "records without consent, which are not published",
+    "withdrawn": "people of the last release who withdrew their consent",
+    "waiting": "of them published on until enough others leave, so that their going does not show",
+    "graded": "sensitive values published as a more general one",
+    "raised": "of them because the person wants it",
+    "late": "people who want it only now: what was published before stays as it was",
+}
+
 
 def release_page(facts: Mapping[str, Any]) -> str:
     """The page of a release, from what its `release.json` says."""
@@ -73,8 +89,14 @@ def release_page(facts: Mapping[str, Any]) -> str:
             ),
         ]  # fmt: skip
     parts += ["<h2>What it cost</h2>", _losses(facts)]
-    if any(waiting.get(key) for key in ("held", "retained", "left_out")):
+    if any(waiting.get(key) for key in _WAITING):
         parts += ["<h2>Who waits</h2>", _waiting(waiting)]
+    personal = facts.get("personal", {})
+    if any(personal.values()):
+        rows = [(f"{personal[key]:,}", text) for key, text in _PERSONAL.items() if personal.get(key)]
+        parts += ["<h2>What people allowed</h2>", _table(("", ""), rows)]
+    if facts.get("gain"):
+        parts += ["<h2>Privacy gained against detail lost</h2>", _gains(facts["gain"])]
     columns = _table(("column", "role"), [(column["name"], column["role"]) for column in facts["columns"]])
     parts += ["<h2>Columns</h2>", columns]
     digest = facts.get("digests", {}).get("data")
@@ -101,31 +123,44 @@ def _cards(facts: Mapping[str, Any]) -> str:
 
 def _losses(facts: Mapping[str, Any]) -> str:
     price = facts.get("price") or {"release": facts["loss"]}
-    rows = [(_NAMES.get(name, name), price[name]["ail"]) for name in price]
-    largest = max([value for _, value in rows] + [1e-9])
-    bars = "".join(
-        f'<text x="0" y="{28 * i + 18}">{escape(name)}</text>'
-        f'<rect class="bar{" other" if i else ""}" x="210" y="{28 * i + 5}" height="18" rx="3" '
-        f'width="{max(2.0, 320 * value / largest):.1f}"/>'
-        f'<text x="{218 + max(2.0, 320 * value / largest):.1f}" y="{28 * i + 18}">{value:.3f}</text>'
-        for i, (name, value) in enumerate(rows)
-    )
-    picture = (
-        f'<svg viewBox="0 0 620 {28 * len(rows) + 4}" width="100%" style="max-width:40rem" role="img" '
-        f'aria-label="average information loss">{bars}</svg>'
-    )
+    rows = [(_NAMES.get(name, name), price[name]["ail"], place > 0) for place, name in enumerate(price)]
+    picture = _bars(rows, max([value for _, value, _ in rows] + [1e-9]), "average information loss")
     metrics = ", ".join(f"{name} {_text(value)}" for name, value in facts["loss"].items())
     note = "Average information loss per record (AIL), summed over the quasi-identifiers; lower is better."
     return f'<p class="lead">{note}</p>{picture}<p class="lead">All measures: {escape(metrics)}.</p>'
 
 
+def _gains(gain: Mapping[str, float]) -> str:
+    """Two pairs of bars from 0 to 1 (Reddy et al.): what is hidden, and what is no longer said."""
+    rows = [
+        (f"{label}, {what}", gain[f"{key}_{what}"], what == "loss")
+        for key, label in (("quasi", "quasi-identifiers"), ("sensitive", "sensitive values"))
+        for what in ("gain", "loss")
+        if f"{key}_{what}" in gain
+    ]
+    note = "Privacy gain and information loss, each from 0 (everything exact) to 1 (nothing said)."
+    return f'<p class="lead">{note}</p>{_bars(rows, 1.0, "privacy gain and information loss")}'
+
+
+def _bars(rows: Sequence[tuple[str, float, bool]], whole: float, label: str) -> str:
+    """Named values as bars of a share of the whole; those marked in the second colour."""
+    bars = []
+    for place, (name, value, other) in enumerate(rows):
+        width, top = max(2.0, 320 * value / whole), 28 * place
+        bars.append(
+            f'<text x="0" y="{top + 18}">{escape(name)}</text>'
+            f'<rect class="bar{" other" if other else ""}" x="210" y="{top + 5}" height="18" rx="3" '
+            f'width="{width:.1f}"/>'
+            f'<text x="{218 + width:.1f}" y="{top + 18}">{value:.3f}</text>'
+        )
+    return (
+        f'<svg viewBox="0 0 620 {28 * len(rows) + 4}" width="100%" style="max-width:40rem" role="img" '
+        f'aria-label="{label}">{"".join(bars)}</svg>'
+    )
+
+
 def _waiting(waiting: Mapping[str, int]) -> str:
-    said = {
-        "held": "people who came and are not published yet: they are too few, or too much alike, to be hidden",
-        "retained": "people who left and are published on: their going could not be hidden",
-        "left_out": "records that are left out",
-    }
-    rows = [(f"{waiting[key]:,}", text) for key, text in said.items() if waiting.get(key)]
+    rows = [(f"{waiting[key]:,}", text) for key, text in _WAITING.items() if waiting.get(key)]
     if waiting.get("oldest"):
         rows.append((f"{waiting['oldest']:,}", "releases the longest has waited"))
     return _table(("", ""), rows)

@@ -5,8 +5,9 @@ how large its share may be. A class without a value costs nobody anything; so cl
 of neighbours (gain Mondrian under k alone), joined where that is needed and at the least loss: a dynamic program over
 the runs in their order, which judges every union on its own, because neither merging nor splitting is monotone. People
 of runs that no union makes safe, and people who would spoil most groups, are put one by one into near groups that bear
-them; or get a group of neighbours whose own groups can spare them; or groups join around them. Whoever
-finds no place is left out: when no class can have her, or none that costs less than leaving out `WORTH` others.
+them; or get a group of neighbours whose own groups can spare them; or groups join around them. Whoever finds no place
+then, because no class can have her or none that costs less than leaving out `WORTH` others, is published without her
+values, in the nearest class that bears her; and is left out when there is none.
 """
 
 from __future__ import annotations
@@ -59,27 +60,32 @@ def group(
     guard: Guard,
     *,
     lifetime: Lifetime,
+    blanks: Ints | None = None,
 ) -> Classes:
     """Classes of the next table that keep the lifetime guarantee of all views whose values change.
 
-    `codes` are (attributes, records). People who can be in no class have the class -1. Raises GuaranteeError when
-    nobody can be published.
+    `codes` are (attributes, records), `blanks` the guard's values of the same records if their changing values are
+    suppressed, None where that must not be. People whose values have to be are `hidden` in the result; those who can be
+    in no class have the class -1. Raises GuaranteeError when nobody can be published.
     """
-    changing = [view for view, history in enumerate(past.histories) if not history.permanent]
-    if not changing:
-        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
     if past.retained.any() or guard.known:
         raise ValueError("groups are made of records that are there, and without a population")
-    strategy = Strategy.of(lifetime)
-    histories = [past.histories[view] for view in changing]
-    survivals = Survivals.of(histories, past.person, [past.value[view] for view in changing])
-    share = strategy.shares(survivals.left, survivals.linked)
-    share = np.ascontiguousarray(np.minimum(share, survivals.bounds))
+    strategy, survivals, share = prospects(past, lifetime)
     for attempt in range(_ATTEMPTS + 1):
         if attempt == _ATTEMPTS:
             share -= 4 * DOUBT
-        member = _Table(codes, domains, guard, survivals, share).members()
-        rows, columns, reached = broken(survivals, strategy, member)
+        table = _Table(codes, domains, guard, survivals, share)
+        hidden = np.zeros(codes.shape[1], np.bool_)
+        if blanks is not None:
+            hidden = table.impossible(stay=True)
+            table = table.without_values(hidden, blanks)
+        member = table.members()
+        if blanks is not None and (member < 0).any():
+            hidden |= member < 0
+            table = table.without_values(hidden, blanks)
+            table.fill(member)
+            hidden &= member >= 0
+        rows, columns, reached = broken(table.survivals, strategy, member)
         if not len(rows):
             break
         # So near to the limit that only whole numbers could tell: from now on the share is out of the question.
@@ -87,20 +93,43 @@ def group(
     if len(rows):
         raise AssertionError("groups within their shares exceed what was promised")
     if (member < 0).all():
-        raise GuaranteeError(
-            "nobody can be published: the people who are protected need larger classes, or more different values, than "
-            "the table has. Promise a lower l or fewer releases, or call frequent values ordinary. Nothing was "
-            "published.",
-            guarantee="lifetime",
-        )
-    return _classes(member, codes)
+        raise nobody_fits()
+    return replace(_classes(member, codes), hidden=hidden)
 
 
-def broken(survivals: Survivals, strategy: Strategy, member: Ints) -> tuple[Longs, Longs, Floats]:
-    """Rows and columns of the survivals that do not keep the promise in these classes, and the shares they have."""
+def prospects(past: Past, lifetime: Lifetime) -> tuple[Strategy, Survivals, Floats]:
+    """The strategy, what is left of everybody, and the largest share (kinds of people, values) that allows now."""
+    changing = [view for view, history in enumerate(past.histories) if not history.permanent]
+    if not changing:
+        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
+    strategy = Strategy.of(lifetime)
+    histories = [past.histories[view] for view in changing]
+    survivals = Survivals.of(histories, past.person, [past.value[view] for view in changing])
+    share = strategy.shares(survivals.left, survivals.linked)
+    return strategy, survivals, np.ascontiguousarray(np.minimum(share, survivals.bounds))
+
+
+def nobody_fits() -> GuaranteeError:
+    """Why no class was made at all."""
+    return GuaranteeError(
+        "nobody can be published: the people who are protected need larger classes, or more different values, than "
+        "the table has. Promise a lower l or fewer releases, or call frequent values ordinary. Nothing was "
+        "published.",
+        guarantee="lifetime",
+    )
+
+
+def broken(
+    survivals: Survivals, strategy: Strategy, member: Ints, counted: Longs | None = None
+) -> tuple[Longs, Longs, Floats]:
+    """Rows and columns of the survivals that do not keep the promise in these classes, and the shares they have.
+
+    `counted` is 1 for records whose rows any of the class may have; by default for all.
+    """
     classes, columns = int(member.max(initial=-1)) + 1, survivals.left.shape[1]
     kept = np.flatnonzero(member >= 0)
-    size = np.bincount(member[kept], minlength=classes)
+    weights = None if counted is None else counted[kept]
+    size = np.bincount(member[kept], weights=weights, minlength=classes).astype(np.int64)
     counts = np.zeros((classes, columns), np.int64)
     for column in survivals.column.T:
         there = kept[column[kept] >= 0]
@@ -137,7 +166,7 @@ class _Table:
         """Per record its group, -1 for none."""
         from sequester.kernels import group as kernels
 
-        out = self._impossible()
+        out = self.impossible()
         member = np.full(self.codes.shape[1], -1, np.int32)
         if out.all():
             return member
@@ -166,18 +195,36 @@ class _Table:
                     break
         return member
 
-    def _impossible(self) -> Mask:
+    def without_values(self, hidden: Mask, blanks: Ints) -> _Table:
+        """The table with the values of these records suppressed."""
+        column, values = self.survivals.column.copy(), self.guard.values.copy()
+        column[hidden], values[hidden] = -1, blanks[hidden]
+        return replace(self, survivals=replace(self.survivals, column=column), guard=replace(self.guard, values=values))
+
+    def fill(self, member: Ints) -> None:
+        """Find classes for those who have none, at whatever cost."""
+        if (member < 0).all():
+            member[:] = self.members()
+            return
+        order, _, _ = self._runs()
+        rank = np.empty(len(member), np.int64)
+        rank[order] = np.arange(len(member))
+        while (member < 0).any() and self._place(member, rank, scan=len(member), join=False):
+            pass
+
+    def impossible(self, *, stay: bool = False) -> Mask:
         """Records that cannot be in any class: by their own history, or as too many of one value for the whole table.
 
-        Of too many the ones with the worst history go, and among equals some from everywhere.
+        Of too many the ones with the worst history go, and among equals some from everywhere. With `stay` they are
+        still in the table, without their values.
         """
         row, share = self.survivals.row, self.share
         out = np.zeros(len(row), np.bool_)
         spread = (np.arange(len(row)) * 0.6180339887498949) % 1.0
         while not out.all():
-            left = int(np.count_nonzero(~out))
+            left = len(row) if stay else int(np.count_nonzero(~out))
             before = int(np.count_nonzero(out))
-            best = share[np.bincount(row[~out], minlength=len(share)) > 0].max(axis=0)
+            best = share[np.bincount(row if stay else row[~out], minlength=len(share)) > 0].max(axis=0)
             for column in self.survivals.column.T:
                 holders = np.flatnonzero((column >= 0) & ~out)
                 out[holders[(share[row[holders], column[holders]] + DOUBT) * left < 1]] = True
@@ -185,7 +232,8 @@ class _Table:
                 counts = np.bincount(column[holders], minlength=len(best))
                 for c in np.flatnonzero(counts > (best + DOUBT) * left).tolist():
                     whose = holders[column[holders] == c]
-                    many = int(np.ceil((counts[c] - best[c] * left) / (1 - best[c]) - 1e-6))
+                    shrinks = 1.0 if stay else 1 - best[c]
+                    many = int(np.ceil((counts[c] - best[c] * left) / shrinks - 1e-6))
                     worst = np.lexsort((spread[whose], share[row[whose], c]))[: max(many, 1)]
                     out[whose[worst]] = True
             if int(np.count_nonzero(out)) == before:
@@ -285,8 +333,8 @@ class _Table:
         reach, longest = self._sizes(len(order))
         lo, hi = (side.T.copy() for side in _boxes(self.codes, order, starts))
         length = kernels.join_runs(
-            order, starts, lo, hi, least, place, self.survivals.column, self.guard.values, self.guard.limits,
-            *self._scale(), until, reach, longest, worth,
+            order, starts, lo, hi, least, place, self.survivals.column, np.ones(len(member), np.int64),
+            self.guard.values, self.guard.limits, *self._scale(), until, reach, longest, worth,
         )  # fmt: skip
         number = np.cumsum(length > 0) - 1 + int(member.max(initial=-1)) + 1
         unit = np.where(length == 0, -1, number)

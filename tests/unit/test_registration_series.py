@@ -1,0 +1,86 @@
+"""A registration list in a series: absent people dilute classes, as long as nobody knows who is in a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pytest
+
+import sequester as sq
+from churn import Ward, rules
+from sequester.ledger import Key
+
+KEY = Key.of_text("a key for tests only")
+
+
+def listed(folder: Path, ward: Ward, people: int) -> sq.Policy:
+    """The policy with a list of the first people of the ward."""
+    csv.write_csv(ward.table(np.arange(people)).drop_columns(["value"]), folder / "everybody.csv")
+    lifetime = {"l": 2.0, "releases": 6, "registered": str(folder / "everybody.csv")}
+    return rules(protect__lifetime=lifetime)
+
+
+def test_every_release_holds_although_few_of_the_list_are_in_it(tmp_path: Path) -> None:
+    ward = Ward(21, people=1200)
+    series = sq.Series.open(tmp_path / "ward.ledger", listed(tmp_path, ward, 1200), key=KEY)
+    sizes = []
+    for number in range(3):
+        present = np.flatnonzero(ward.random.random(1200) < 0.25)
+        ward.value = ward.random.permutation(ward.value)
+        plan = series.plan(ward.table(present), name=f"r{number}", seed=number)
+        assert plan.holds
+        assert any("knows who may be in a release, not who is" in note for note in plan.candidate.audit.notes)  # type: ignore[union-attr]
+        sizes.append(plan.records / plan.classes)
+        series.publish(plan)
+    found = series.audit()
+    assert found.holds
+    assert 0 < found.measures["breach"] <= 0.5
+    # The same people, if the adversary may know who is there, need larger classes.
+    known = sq.Series.open(tmp_path / "known.ledger", rules(), key=KEY)
+    alone = known.plan(ward.table(present), name="first", seed=1)
+    assert sizes[0] < alone.records / alone.classes
+
+
+def test_whoever_is_in_the_table_must_be_in_the_list(tmp_path: Path) -> None:
+    ward = Ward(22)
+    series = sq.Series.open(tmp_path / "ward.ledger", listed(tmp_path, ward, 200), key=KEY)
+    with pytest.raises(sq.DataError, match="not in it; the list must have everybody") as caught:
+        series.plan(ward.table(np.arange(300)), name="first", seed=1)
+    assert not any(str(number) in str(caught.value) for number in ("p250", "p299"))
+
+
+def test_a_list_without_a_column_is_refused(tmp_path: Path) -> None:
+    ward = Ward(23)
+    policy = listed(tmp_path, ward, 300)
+    csv.write_csv(pa.table({"id": ["p1"], "age": [3]}), tmp_path / "everybody.csv")
+    with pytest.raises(sq.DataError, match="zip"):
+        sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY).plan(ward.next(), name="first", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": {"name": "mondrian"}}, "only goes with method: group"),
+        (
+            {
+                "protect__against": ["insider", "lifetime"],
+                "attributes__value": {"role": "sensitive", "values": "transient", "permanent": ["gout"]},
+            },
+            "do not know who is in a release",
+        ),
+    ],
+)
+def test_a_list_that_helps_nobody_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(sq.PolicyError, match=message):
+        rules(protect__lifetime={"l": 2.0, "releases": 6, "registered": "everybody.csv"}, **changes)
+
+
+def test_the_policy_says_what_the_promise_rests_on() -> None:
+    from sequester.policy.describe import promises
+
+    policy = rules(protect__lifetime={"l": 2.0, "releases": 6, "registered": "everybody.csv"})
+    assert any("as long as nobody knows which of the people in everybody.csv" in said for said in promises(policy))
