@@ -15,6 +15,7 @@ SUBJECTS = {
     "fung": "experiments.fung",
     "wong": "experiments.wong",
     "churn": "experiments.churn",
+    "reddy": "experiments.reddy",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -355,6 +355,70 @@ def test_diversity_counts_only_values_that_exclude_each_other() -> None:
     assert sorted(release.table["disease"].to_pylist()) == ["Respiratory", "Ulcer"]
 
 
+# Brute force: every way to subtract one release from another.
+
+
+def exposed(history: Any, cells: dict[int, str], *, k: int, limit: Fraction) -> list[tuple[int, ...]]:
+    """Sets of people that two releases determine and that are too few, or of whom too many may have one value."""
+    found = []
+    releases = []
+    for release in history.releases:
+        classes = [frozenset(np.flatnonzero(release.member == c).tolist()) for c in range(len(release))]
+        unions = [frozenset()]
+        for members in classes:
+            unions += [union | members for union in unions]
+        releases.append(unions)
+    for one in range(len(releases)):
+        for other in range(len(releases)):
+            for inner in releases[one] if one != other else []:
+                for outer in releases[other]:
+                    rest = outer - inner
+                    if inner <= outer and rest:
+                        may = max(sum(v in possible(cells[p]) for p in rest) for v in set(VALUES) - {"Fever"})
+                        if len(rest) < k or Fraction(may, len(rest)) > limit:
+                            found.append(tuple(sorted(rest)))
+    return found
+
+
+@pytest.mark.parametrize("method", ["mondrian", "cluster"])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_difference_of_small_releases_exposes_anybody(tmp_path: Path, method: str, seed: int) -> None:
+    policy = rules(
+        attributes__agrees={"role": "consent", "wait": 1},
+        attributes__disease__guarding="guard",
+        method={"name": method},
+        protect={"k": 3, "confidence": 0.7},
+    )
+    series = sq.Series.open(tmp_path / "clinic.ledger", policy, key=KEY)
+    clinic = Clinic(100 + seed, people=30)
+    cells: dict[int, str] = {}
+    published = 0
+    for number in range(4):
+        rows = np.flatnonzero(clinic.random.random(30) < 0.95)[: 14 + 5 * number]
+        try:
+            series.publish(clinic.table(rows), name=f"r{number}", seed=number)
+        except sq.GuaranteeError:
+            continue
+        finally:
+            clinic.agrees ^= clinic.random.random(30) < 0.05
+        published += 1
+    assert published >= 2, "several releases, or there is nothing to subtract"
+    found = series.audit()
+    assert found.holds
+    for history in found.histories:
+        assert history.value is not None
+        for person, value in enumerate(history.value.tolist()):
+            # Every history says of one value whether a row may be it; together they say what is published.
+            if value == 0:
+                cells[person] = "|".join(sorted({*cells.get(person, "").split("|"), history.values[0]} - {""}))
+    names = {
+        "|".join(sorted(possible(node) - {"Fever"})): node
+        for node in [*VALUES, *(node for nodes in ABOVE.values() for node in nodes)]
+    }
+    told = {person: names[cells.get(person, "")] for person in range(len(history.people))}
+    assert not exposed(history, told, k=3, limit=Fraction(7, 10))
+
+
 # Releases made by others.
 
 

@@ -53,6 +53,24 @@ def test_whoever_is_in_the_table_must_be_in_the_list(tmp_path: Path) -> None:
     assert not any(str(number) in str(caught.value) for number in ("p250", "p299"))
 
 
+def test_the_list_stays_the_one_that_earlier_releases_rest_on(tmp_path: Path) -> None:
+    ward = Ward(24, people=400)
+    policy = listed(tmp_path, ward, 380)
+    series = sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY)
+    series.publish(ward.table(np.arange(150)), name="first", seed=1)
+    csv.write_csv(ward.table(np.arange(400)).drop_columns(["value"]), tmp_path / "everybody.csv")
+    with pytest.raises(sq.DataError, match="is not the list of the earlier releases"):
+        series.plan(ward.table(np.arange(150)), name="second", seed=1)
+    # In another order it is the same list.
+    shuffled = ward.random.permutation(380)
+    csv.write_csv(ward.table(shuffled).drop_columns(["value"]), tmp_path / "everybody.csv")
+    assert series.plan(ward.table(np.arange(150)), name="second", seed=1).holds
+    from sequester.publish.ahead import look_ahead
+
+    with pytest.raises(sq.PolicyError, match="who of a registration list will come"):
+        look_ahead(series.plan(ward.table(np.arange(150)), name="second", seed=1), policy, releases=2)
+
+
 def test_a_list_without_a_column_is_refused(tmp_path: Path) -> None:
     ward = Ward(23)
     policy = listed(tmp_path, ward, 300)

@@ -132,7 +132,7 @@ def _best_cut(  # type: ignore[no-untyped-def]
                     for e in range(ends[p], ends[p + 1]):
                         c = entry[e]
                         if counts[c] > 0:
-                            burden = min(1.0, 1.0 / max(share[e] * everybody, 1.0))
+                            burden = 1.0 / max(share[e] * everybody, 1.0)
                             together += burden * (2 * below[c] - counts[c])
                             hurt_below[c] += burden
                 for r in range(begin[p], begin[p + 1]):
@@ -255,7 +255,7 @@ def cut_points(  # type: ignore[no-untyped-def]
                             c = entry[e]
                             if counts[c] > 0:
                                 mean[c] += weight[p] * (share[e] - fresh[c])
-                                hurt[c] += min(1.0, 1.0 / max(share[e] * everybody, 1.0))
+                                hurt[c] += 1.0 / max(share[e] * everybody, 1.0)
                     for index in range(seen):
                         c = touched[index]
                         allowed[c] = max(fresh[c] + mean[c] / everybody, usual[c])

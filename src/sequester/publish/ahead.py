@@ -136,6 +136,9 @@ def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
     if any(a.values == "permanent" or a.permanent for a in policy.sensitive.values()):
         message = "looking ahead is for values that all change; what an insider learns is not simulated"
         raise PolicyError(Problem(message, key="attributes"))
+    if lifetime.registered is not None:
+        message = "looking ahead does not know who of a registration list will come; leave the list out to look ahead"
+        raise PolicyError(Problem(message, key="protect.lifetime.registered"))
     if candidate is None:
         raise DataError("a plan that was saved has no records; plan again to look ahead")
     if releases < 1:

@@ -34,7 +34,10 @@ from sequester.publish.release import Release
 from sequester.publish.roster import Crowd
 
 # What of a plan the ledger keeps beside what it has columns for.
-_KEPT = ("change", "waiting", "personal", "gain", "records", "classes", "checks", "findings", "loss", "holds", "notes")
+_KEPT = (
+    "change", "waiting", "personal", "gain", "listed", "records", "classes", "checks", "findings", "loss", "holds",
+    "notes",
+)  # fmt: skip
 
 
 def step(name: str) -> None:

@@ -104,6 +104,7 @@ class Plan:
     personal                         what people themselves allow
     gain                             privacy gain against information loss (Reddy et al.), of quasi-identifiers and of
                                      sensitive values, each from 0 to 1
+    listed                           digest of the registration list, which must be the same for all releases
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
     """
@@ -130,6 +131,7 @@ class Plan:
     levers: Mapping[str, float]
     personal: Personal = Personal()
     gain: Mapping[str, float] = field(default_factory=dict)
+    listed: str | None = None
     notes: tuple[str, ...] = ()
     candidate: Candidate | None = field(default=None, compare=False)
 

@@ -73,11 +73,11 @@ def prepare(
         snapshot = encode_next(source, policy, state.domains, show_values=show_values)
     else:
         snapshot = encode(source, policy, show_values=show_values)
-    registered = None
+    registered = listed = None
     if policy.registration_list is not None:
         domains, registered = encode_list(policy.registration_list, policy, snapshot.domains, show_values=show_values)
         snapshot = snapshot.within(domains)
-        check_registered(snapshot, registered, policy)
+        listed = check_registered(snapshot, registered, policy, before=ledger.releases())
     tell(1)
     crowd, hashes, digests = _recognise(ledger, state, snapshot, policy)
     snapshot = crowd.snapshot
@@ -102,6 +102,7 @@ def prepare(
         change=crowd.change(changed=_moved(crowd, candidate.past)),
         personal=personal_of(crowd, candidate.roster, candidate.records),
         gain=gain_of(candidate.records, candidate.classes),
+        listed=listed,
         waiting=candidate.roster.waiting(crowd, hidden=candidate.classes.without_values),
         records=len(candidate.order),
         classes=len(candidate.classes),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +14,7 @@ from sequester.errors import DataError, GuaranteeError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
+from sequester.ledger.state import Entry
 from sequester.policy.model import Policy, Static
 from sequester.publish.feasible import hidden_together
 from sequester.publish.plan import Change, Waiting
@@ -256,18 +259,39 @@ def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now
         raise DataError(problems)
 
 
-def check_registered(snapshot: Snapshot, registered: NDArray[np.int32], policy: Policy) -> None:
-    """Whoever is in the table must be in the registration list, as far as attributes that do not change can tell."""
+def check_registered(
+    snapshot: Snapshot, registered: NDArray[np.int32], policy: Policy, *, before: Sequence[Entry]
+) -> str:
+    """Whoever is in the table must be in the registration list, as far as attributes that do not change can tell.
+
+    The list must be the one of all releases `before`: people who were not in it then diluted nothing. Returns a digest.
+    """
     links = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
-    group, _ = row_groups(np.hstack([snapshot.quasi[links], registered[links]]))
+    group, first = row_groups(np.hstack([snapshot.quasi[links], registered[links]]))
     here, listed = group[: len(snapshot)], group[len(snapshot) :]
-    groups = int(group.max(initial=-1)) + 1
-    lacking = np.bincount(here, minlength=groups) - np.bincount(listed, minlength=groups)
-    if people := int(np.maximum(lacking, 0).sum()):
-        raise DataError(
-            Problem(
-                f"{'1 person is' if people == 1 else f'{people:,} people are'} not in it; the list must have everybody "
-                "who may be in a release, or it hides nobody",
-                key="protect.lifetime.registered",
-            )
+    lacking = np.bincount(here, minlength=len(first)) - np.bincount(listed, minlength=len(first))
+    people = int(np.maximum(lacking, 0).sum())
+    digest = _list_digest(snapshot, registered, links)
+    problem = ""
+    if people:
+        who = "1 person is" if people == 1 else f"{people:,} people are"
+        problem = f"{who} not in it; the list must have everybody who may be in a release, or it hides nobody"
+    elif any(entry.summary.get("listed") not in (None, digest) for entry in before):
+        problem = (
+            "is not the list of the earlier releases, whose promise rests on it; put it back, or begin a new series"
         )
+    if problem:
+        raise DataError(Problem(problem, key="protect.lifetime.registered"))
+    return digest
+
+
+def _list_digest(snapshot: Snapshot, registered: NDArray[np.int32], links: Sequence[int]) -> str:
+    """Of the list as a set of people, by what links them: whatever its order, and whatever else is in it."""
+    found = hashlib.sha256()
+    points, count = np.unique(registered[links], axis=1, return_counts=True)
+    texts = [
+        np.array(snapshot.quasi_domains[place].names[0], object)[row] for place, row in zip(links, points, strict=True)
+    ]
+    for line in sorted("\0".join(map(str, (*row, many))) for *row, many in zip(*texts, count.tolist(), strict=True)):
+        found.update(line.encode())
+    return found.hexdigest()

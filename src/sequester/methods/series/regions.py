@@ -84,12 +84,12 @@ def regions(
         raise ValueError("regions are made of records that are there, and without a population")
     strategy = Strategy.of(lifetime)
     histories = [past.histories[view] for view in changing]
-    values = _Values.of(histories, [past.value[view] for view in changing])
-    table = _Table.of(codes, domains, guard, values.column, links=histories[0].links, registered=registered)
+    values = Values.of(histories, [past.value[view] for view in changing])
+    registry = Registry.of(codes, domains, guard, values.column, links=histories[0].links, registered=registered)
     member = np.full(codes.shape[1], -1, np.int32)
     lo = hi = np.zeros((0, len(codes)), np.int32)
     if codes.shape[1]:
-        member, lo, hi = _within_shares(histories, values, table, strategy)
+        member, lo, hi = _within_shares(histories, values, registry, strategy)
     if (member < 0).all():
         raise GuaranteeError(
             "nobody can be published: the people who are protected need larger classes, or more different values, than "
@@ -100,15 +100,15 @@ def regions(
     return Classes(member, np.ascontiguousarray(lo.T), np.ascontiguousarray(hi.T))
 
 
-def _within_shares(histories: Sequence[History], values: _Values, table: _Table, strategy: Strategy) -> Made:
+def _within_shares(histories: Sequence[History], values: Values, registry: Registry, strategy: Strategy) -> Made:
     """Classes within what is left of everybody, and exactly so."""
-    earlier = _Earlier.of(histories, values, table)
+    earlier = Earlier.of(histories, values, registry)
     left, survivals = earlier.left(values, strategy)
     for attempt in range(_ATTEMPTS + 1):
         if attempt == _ATTEMPTS:
             left = left._replace(share=left.share - 4 * DOUBT, fresh=left.fresh - 4 * DOUBT)
-        made = table.classes(left)
-        entry, column, reached = earlier.broken(made, left, survivals, values, table, strategy)
+        made = registry.classes(left)
+        entry, column, reached = earlier.broken(made, left, survivals, values, registry, strategy)
         if not len(reached):
             return made
         # So near to the limit that only whole numbers could tell: from now on the share is out of the question.
@@ -119,7 +119,7 @@ def _within_shares(histories: Sequence[History], values: _Values, table: _Table,
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
+class Values:
     """The protected values of the next table, of all views, as columns.
 
     place   per view and value its column, -1 for those that need no protection or that nobody has
@@ -132,7 +132,7 @@ class _Values:
     bounds: Floats
 
     @classmethod
-    def of(cls, histories: Sequence[History], values: Sequence[Ints]) -> _Values:
+    def of(cls, histories: Sequence[History], values: Sequence[Ints]) -> Values:
         places: list[Ints] = []
         bounds: list[float] = []
         for history, value in zip(histories, values, strict=True):
@@ -159,7 +159,7 @@ class _Values:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class Registry:
     """The registered people by their points in the linking attributes, and the records at each.
 
     axes    the attributes in the order of the crowd's: those that link, and the others
@@ -181,7 +181,7 @@ class _Table:
         *,
         links: NDArray[np.bool_],
         registered: Ints,
-    ) -> _Table:
+    ) -> Registry:
         people, records = registered.shape[1], codes.shape[1]
         linking, others = np.flatnonzero(links), np.flatnonzero(~links)
         both = np.hstack([registered[linking], codes[linking]])
@@ -265,7 +265,7 @@ class _Table:
 class _Forest:
     """What the nodes of trees cost: as one class each (`own`), as found elsewhere (`given`), and at best."""
 
-    table: _Table
+    registry: Registry
     left: Left
     tree: Tree
     own: Floats
@@ -273,9 +273,9 @@ class _Forest:
     best: Floats
 
     @classmethod
-    def of(cls, table: _Table, left: Left, tree: Tree) -> _Forest:
+    def of(cls, registry: Registry, left: Left, tree: Tree) -> _Forest:
         nodes = len(tree.first)
-        forest = cls(table, left, tree, np.full(nodes, np.nan), np.full(nodes, np.inf), np.full(nodes, np.inf))
+        forest = cls(registry, left, tree, np.full(nodes, np.nan), np.full(nodes, np.inf), np.full(nodes, np.inf))
         forest.give(np.zeros(0, np.int64), np.zeros(0))
         return forest
 
@@ -283,7 +283,7 @@ class _Forest:
         from sequester.kernels import regions as kernels
 
         found: tuple[Floats, Ints, Ints, Ints] = kernels.judge(
-            self.tree, self.table.crowd, self.left, self.table.limits, WORTH, self.given, self.own, wanted
+            self.tree, self.registry.crowd, self.left, self.registry.limits, WORTH, self.given, self.own, wanted
         )
         return found
 
@@ -310,13 +310,13 @@ class _Forest:
     def publish(self, nodes: Longs) -> Made:
         """These nodes as classes."""
         if not len(nodes):
-            boxes = np.zeros((0, len(self.table.axes)), np.int32)
-            return np.full(self.table.crowd.record.size, -1, np.int32), boxes, boxes
+            boxes = np.zeros((0, len(self.registry.axes)), np.int32)
+            return np.full(self.registry.crowd.record.size, -1, np.int32), boxes, boxes
         return self._judge(nodes)[1:]
 
     def expensive(self, size: int) -> Longs:
         """Nodes of at least so many records, none inside another, around classes that lose much more than others."""
-        tree, crowd = self.tree, self.table.crowd
+        tree, crowd = self.tree, self.registry.crowd
         records = np.append(0, np.cumsum(np.diff(crowd.begin)[tree.line]))
         many = records[tree.last] - records[tree.first]
         inner = np.flatnonzero(tree.child >= 0)
@@ -334,7 +334,7 @@ class _Forest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Earlier:
+class Earlier:
     """What earlier releases say about every point; boxes are numbered through all releases.
 
     start, where   in release t point p is in the boxes where[start[t, p]:start[t, p + 1]]
@@ -351,12 +351,12 @@ class _Earlier:
     tree: Tree
 
     @classmethod
-    def of(cls, histories: Sequence[History], values: _Values, table: _Table) -> _Earlier:
-        weight = table.crowd.weight
+    def of(cls, histories: Sequence[History], values: Values, registry: Registry) -> Earlier:
+        weight = registry.crowd.weight
         nothing = Left(
             np.zeros(len(weight) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.ones(len(values.bounds))
         )
-        tree = table.cut(nothing, fine=_FEW)
+        tree = registry.cut(nothing, fine=_FEW)
         start, where, among = (
             [np.zeros((0, len(weight) + 1), np.int64)],
             [np.zeros(0, np.int64)],
@@ -365,7 +365,7 @@ class _Earlier:
         number, column, linked = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
         boxes = found = 0
         for release, published in enumerate(histories[0].releases):
-            point, box = table.inside(tree, published.lo.T, published.hi.T)
+            point, box = registry.inside(tree, published.lo.T, published.hi.T)
             around = np.bincount(point, minlength=len(weight))
             inside = np.bincount(box, weights=weight[point], minlength=len(published)).astype(np.int64)
             shared = np.zeros(len(published), np.bool_)
@@ -396,7 +396,7 @@ class _Earlier:
             tree=tree,
         )
 
-    def left(self, values: _Values, strategy: Strategy) -> tuple[Left, Floats]:
+    def left(self, values: Values, strategy: Strategy) -> tuple[Left, Floats]:
         """What is left of every point, for the values it was linked to, and the survival of these entries."""
         from sequester.kernels import regions as kernels
 
@@ -420,7 +420,7 @@ class _Earlier:
         return left, np.concatenate(survivals)
 
     def broken(
-        self, made: Made, left: Left, survivals: Floats, values: _Values, table: _Table, strategy: Strategy
+        self, made: Made, left: Left, survivals: Floats, values: Values, registry: Registry, strategy: Strategy
     ) -> tuple[Longs, Longs, Floats]:
         """What in these classes exceeds the promise: entries (-1: linked for the first time), columns, and shares.
 
@@ -429,10 +429,10 @@ class _Earlier:
         from sequester.kernels import regions as kernels
 
         member, lo, hi = made
-        point, box = table.inside(self.tree, lo, hi)
+        point, box = registry.inside(self.tree, lo, hi)
         if len(np.unique(point)) < len(point):
             raise AssertionError("regions share registered people")
-        among = np.bincount(box, weights=table.crowd.weight[point], minlength=len(lo)).astype(np.int64)
+        among = np.bincount(box, weights=registry.crowd.weight[point], minlength=len(lo)).astype(np.int64)
         first, column, linked = values.count(member, len(lo))
         points, places, entries = kernels.near_limit(
             point, box, first, column, linked, among, left.ends, left.column, survivals, len(values.bounds),
@@ -442,7 +442,7 @@ class _Earlier:
         now, columns = linked[places], column[places].astype(np.int64)
         keeps = now * strategy.l.numerator <= size * strategy.l.denominator
         again = np.flatnonzero(entries >= 0)
-        before, sizes = self._factors(points[again], columns[again])
+        before, sizes = self.factors(points[again], columns[again])
         cases = np.column_stack([before, now[again], sizes, size[again]])
         distinct, which = np.unique(cases, axis=0, return_inverse=True)
         half = cases.shape[1] // 2
@@ -450,16 +450,16 @@ class _Earlier:
         keeps[again] = np.array(decided, np.bool_)[which.reshape(-1)]
         return entries[~keeps], columns[~keeps], now[~keeps] / size[~keeps]
 
-    def _factors(self, points: Longs, columns: Longs) -> tuple[Longs, Longs]:
+    def factors(self, points: Longs, columns: Longs) -> tuple[Longs, Longs]:
         """(pairs, releases) rows with the value and people who share them, of the worst box around each point."""
         linked = np.zeros((len(points), len(self.start)), np.int64)
         among = np.ones_like(linked)
         box = np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))
-        width = int(self.column.max(initial=0)) + 1
+        width = int(max(self.column.max(initial=0), columns.max(initial=0))) + 1
         keys = box * width + self.column
         order = np.argsort(keys)
         keys, many = keys[order], self.linked[order]
-        for release, begin in enumerate(self.start if len(points) else ()):
+        for release, begin in enumerate(self.start if len(points) and len(keys) else ()):
             times = begin[points + 1] - begin[points]
             pair = np.repeat(np.arange(len(points)), times)
             around = self.where[np.repeat(begin[points] - np.cumsum(times) + times, times) + np.arange(len(pair))]
