@@ -18,6 +18,7 @@ SUBJECTS = {
     "series-adult": "benchmarks.series_adult",
     "bcf-adult": "benchmarks.bcf_adult",
     "lifetime": "benchmarks.lifetime",
+    "cluster-adult": "benchmarks.cluster_adult",
     "series-scale": "benchmarks.series_scale",
     "memory": "benchmarks.memory",
 }

@@ -129,8 +129,11 @@ def series(seed: int, *, leaving: float, returning: float, **options: Any) -> It
         ever |= world.present
 
 
-@pytest.mark.parametrize("against", [["insider"], ["insider", "neighbor"]], ids=["insider", "both"])
-@pytest.mark.parametrize("similarity", [None, 0.7])
+@pytest.mark.parametrize(
+    ("against", "similarity"),
+    [(["insider"], None), (["insider"], 0.7), (["insider", "neighbor"], None)],
+    ids=["insider", "similar", "both"],
+)
 @pytest.mark.parametrize(
     ("leaving", "returning", "retain"),
     [(0.0, 0.0, False), (0.1, 0.0, False), (0.3, 0.0, False), (0.3, 0.4, False), (0.2, 0.0, True)],
@@ -140,12 +143,12 @@ def test_nothing_published_is_attacked(
     against: list[str], similarity: float | None, leaving: float, returning: float, retain: bool
 ) -> None:
     published = 0
-    for seed in range(7):
+    for seed in range(5):
         options = {"against": against, "retain": retain, "similarity": similarity}
         for world in series(seed, leaving=leaving, returning=returning, **options):
             assert world.findings(against) == []
             published += len(world.history) > 1
-    assert published > 5
+    assert published > 4
 
 
 def test_the_first_release_is_a_table_of_its_own() -> None:
@@ -179,10 +182,10 @@ def test_while_nobody_leaves_no_more_is_lost_than_by_newcomers_alone(seed: int) 
 
 
 def two_clusters() -> World:
-    """Four people at either end with four values, of whom one will leave; newcomers everywhere, one with her value."""
+    """Four people with four values at either end, of whom the first will leave, and then newcomers."""
     points = [(0, 0), (0, 1), (1, 0), (1, 1), (8, 8), (8, 9), (9, 8), (9, 9)]
-    newcomers = [(2, 2), (2, 0), (5, 5), (5, 6), (6, 5), (6, 6), (0, 2)]
-    values = [0, 1, 2, 3, 0, 1, 2, 3, 1, 0, 0, 1, 2, 3, 2]
+    newcomers = [(2, 0), (5, 5), (5, 6), (6, 5), (6, 6)]
+    values = [0, 1, 2, 3, 0, 1, 2, 3, 0, 0, 1, 2, 3]
     world = World(np.array(points + newcomers), np.array(values), k=3, c=Fraction(6, 10), leaves=10)
     world.present[:8] = True
     return world
@@ -195,9 +198,9 @@ def test_somebody_near_with_the_same_value_takes_the_place_of_whoever_left() -> 
     world.present[:] = True
     world.present[0] = False
     world.release()
-    # Person 9 has the value of person 0 and is nearer than person 10.
-    assert world.last[[1, 2, 3]].tolist() == [world.last[9]] * 3
-    assert sorted(world.value[world.last == world.last[9]].tolist()) == [0, 1, 2, 3]
+    # Persons 8 and 9 have the value of person 0, and 8 is nearer.
+    assert world.last[[1, 2, 3]].tolist() == [world.last[8]] * 3
+    assert sorted(world.value[world.last == world.last[8]].tolist()) == [0, 1, 2, 3]
     assert len(set(world.last[[4, 5, 6, 7]])) == 1
     assert world.findings(["insider"]) == []
     other = two_clusters()
@@ -252,11 +255,44 @@ def test_many_places_are_filled_in_turn_or_by_matching(monkeypatch, seed: int, p
     assert ail(found, world.domains) < 0.8 * ail(other, world.domains)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_place_that_nobody_can_take_is_hidden_among_near_ones(monkeypatch, seed: int) -> None:
+    """No newcomer has the last value: clusters that lost it merge with others that have it and lost somebody too."""
+    monkeypatch.setattr(module, "FEW", 0)
+    losses = []
+    for gather in (True, False):
+        random = np.random.default_rng(seed)
+        value = random.integers(0, 4, 400)
+        value[:300:8] = 4
+        world = World(random.integers(0, 20, (400, 2)), value, k=3, c=Fraction(6, 10), leaves=20)
+        world.present[:300] = True
+        world.release()
+        world.present[:] = True
+        world.present[:6] = world.present[15:180:8] = world.present[8] = False
+        if not gather:
+            monkeypatch.setattr(module._Table, "_gather", lambda *_: None)
+        losses.append(ail(world.release(), world.domains))
+        assert world.findings(["insider"]) == []
+    assert losses[0] < 0.95 * losses[1]
+
+
+def test_a_cluster_that_all_have_left_changes_nothing() -> None:
+    world, _ = World.of(4)
+    world.release()
+    before = world.last
+    world.present &= before != before[np.flatnonzero(world.present)[0]]
+    world.release()
+    stay = world.present
+    pairs = set(zip(before[stay].tolist(), world.last[stay].tolist(), strict=True))
+    assert len(pairs) == len(set(before[stay].tolist())) == len(set(world.last[stay].tolist()))
+    assert world.findings(["insider"]) == []
+
+
 def test_newcomers_join_clusters_they_are_similar_to_as_a_group() -> None:
     """Grow-only lemma: k newcomers with no value too frequent may join, and nobody alone."""
     points = [(0, 0)] * 4 + [(9, 9)] * 4 + [(0, 0)] * 3 + [(9, 8), (8, 9), (9, 9)]
     values = [0, 1, 2, 0, 0, 1, 2, 1, 0, 1, 2, 0, 1, 2]
-    for similarity, joins in ((None, [True, False]), (0.9, [True, True]), (1.0, [True, False])):
+    for similarity, joins in ((None, [True, False]), (0.85, [True, True]), (1.0, [True, False])):
         world = World(np.array(points), np.array(values), k=3, c=Fraction(6, 10), leaves=10)
         world.present[:8] = True
         world.release()
@@ -317,28 +353,29 @@ def test_nothing_new_changes_nothing() -> None:
     assert len(set(zip(before.tolist(), world.last.tolist(), strict=True))) == len(set(before.tolist()))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_several_sensitive_attributes_are_watched_together(seed: int) -> None:
-    world, random = World.of(seed, people=(50, 80))
-    other = random.integers(0, 4, world.people).astype(np.int32)
-    second = replace(world.history, attribute="t", values=tuple("wxyz"), bounds=(world.c,) * 4)
-    histories: tuple[History, ...] = (world.history, second, replace(second, attribute="u", permanent=False))
-    policy = policy_of(world.k, world.c, "stu")
-    requirement = Requirement.from_policy(policy, [world.names, *[from_values(list("wxyz"))] * 2])
+def test_several_sensitive_attributes_are_watched_together() -> None:
     published = 0
-    for number in range(3):
-        person = np.flatnonzero(world.present)
-        values = (world.value[person], other[person], other[person])
-        past = Past(histories, person, values, np.zeros(len(person), np.bool_))
-        guard = Guard.of(requirement, np.array(values))
-        try:
-            classes = recluster(past, world.points[person].T.copy(), world.domains, guard, against=["insider"])
-        except GuaranteeError:
-            break
-        order = random.permutation(len(person))
-        histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(number))
-        found = audit_histories(histories, world.policy, against=["insider"]).findings
-        assert [finding for finding in found if finding.attack != "row-order"] == []
-        published += 1
-        world.present = (world.present & (random.random(world.people) > 0.05)) | (random.random(world.people) < 0.4)
-    assert published > 1
+    for seed in range(5):
+        world, random = World.of(seed, people=(50, 80))
+        other = random.integers(0, 4, world.people).astype(np.int32)
+        second = replace(world.history, attribute="t", values=tuple("wxyz"), bounds=(world.c,) * 4)
+        histories: tuple[History, ...] = (world.history, second, replace(second, attribute="u", permanent=False))
+        policy = policy_of(world.k, world.c, "stu")
+        requirement = Requirement.from_policy(policy, [world.names, *[from_values(list("wxyz"))] * 2])
+        for number in range(3):
+            person = np.flatnonzero(world.present)
+            values = (world.value[person], other[person], other[person])
+            past = Past(histories, person, values, np.zeros(len(person), np.bool_))
+            guard = Guard.of(requirement, np.array(values))
+            try:
+                classes = recluster(past, world.points[person].T.copy(), world.domains, guard, against=["insider"])
+            except GuaranteeError:
+                break
+            order = random.permutation(len(person))
+            histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(number))
+            found = audit_histories(histories, world.policy, against=["insider"]).findings
+            assert [finding for finding in found if finding.attack != "row-order"] == []
+            published += number > 0
+            stay = world.present & (random.random(world.people) > 0.05)
+            world.present = stay | (random.random(world.people) < 0.4)
+    assert published > 3

@@ -18,6 +18,7 @@ from sequester.kernels.limits import safe
 TRIES = 32
 ALL, NOTHING = np.float32(1), np.float32(1e-5)
 NEVER = np.float32(np.inf)
+# Numbers of which the least is found at once.
 BLOCK = 32
 
 

@@ -266,9 +266,9 @@ class Cluster(Strict):
     name: Literal["cluster"] = Field(description="Join similar records; clusters stay, grow and merge over releases.")
     similarity: float | None = Field(
         None,
-        gt=0,
+        ge=0,
         le=1,
-        description="How much of their domains records of a cluster may span on average; default: what loses least.",
+        description="Only records so similar join: 1 less the average share of a domain that they span together.",
     )
     clusters: int | None = Field(None, ge=1, description="About how many clusters a first table has; default: many.")
     gain: float | None = Field(

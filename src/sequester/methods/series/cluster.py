@@ -45,6 +45,9 @@ TRIALS = 8
 REACH = 256
 """Newcomers looked at on either side for one who takes a place; and clusters, for one to join."""
 
+FEW = 2000
+"""Records up to which it is also tried what is lost when nobody takes another's place."""
+
 _RUN, _NOTHING, _NEVER = 16, 1e-9, 1e9
 # Pairs of places and newcomers of which the best matching is found; of more, everybody takes the nearest.
 _MATCHED = 1_000_000
@@ -72,15 +75,25 @@ def recluster(
         return cluster(codes, domains, guard, similarity=similarity)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts="gain", regroup=False)
     table = _Table(past, watch, codes, domains, guard, stock, similarity)
-    for fill in (True, False):
+
+    def settled(*, fill: bool) -> Classes:
         grown = table.grown(fill=fill)
-        try:
-            forest = Forest.of(past, watch, grown, domains, guard, trials=TRIALS, seed=seed)
-            return grown.classes(forest.settle(watch, progress))
-        except GuaranteeError:
-            if not fill:
-                raise
-    raise AssertionError("not reached")
+        forest = Forest.of(past, watch, grown, domains, guard, trials=TRIALS, seed=seed)
+        return grown.classes(forest.settle(watch, progress))
+
+    if not len(table.leavers[0]) and table.fresh[past.last_class() < 0].all():
+        return settled(fill=False)
+    try:
+        found = settled(fill=True)
+    except GuaranteeError:
+        return settled(fill=False)
+    if len(past) > FEW:
+        return found
+    try:
+        other = settled(fill=False)
+    except GuaranteeError:
+        return found
+    return min(found, other, key=table.loss)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,16 +121,26 @@ class _Table:
 
     @cached_property
     def leavers(self) -> tuple[Longs, Longs]:
-        """Those who left since the last release and are tied to somebody who is here, and the cluster of each."""
+        """Those who left since the last release and a cluster of which somebody is still here, and this cluster.
+
+        A cluster that all have left is published no more, and that tells nothing new.
+        """
         before = self.past.first.releases[-1].member
         assert before is not None
-        gone = self.stock.absent[before[self.stock.absent] >= 0]
+        stay = np.zeros(self.old + 1, np.bool_)
+        stay[self.past.last_class()] = True
+        stay[-1] = False
+        gone = self.stock.absent[stay[before[self.stock.absent]]]
         return gone, before[gone].astype(np.int64)
 
     @cached_property
     def left(self) -> Mask:
-        """Per person of the stock who is not here, whether she left since the last release."""
+        """Per person of the stock who is not here, whether she is one of the leavers."""
         return np.isin(self.stock.absent, self.leavers[0])
+
+    def loss(self, classes: Classes) -> float:
+        """People times the summed widths of their boxes."""
+        return float(classes.size @ _width(self._place(classes.lo), self._place(classes.hi)))
 
     def grown(self, *, fill: bool) -> Stock:
         """What stays, grew and merged, as the stock of blocks; without `fill` nobody takes another's place."""
@@ -147,7 +170,6 @@ class _Table:
         gone, left = self.leavers
         stay, hosts = np.flatnonzero(kept >= 0), np.flatnonzero(kept < 0)
         size = np.bincount(kept[stay], minlength=self.old)
-        gone, left = gone[size[left] > 0], left[size[left] > 0]
         if not len(gone) or not len(hosts):
             return
         torn, box = np.unique(left, return_inverse=True)
@@ -340,15 +362,8 @@ class _Table:
         last = self.past.last_class()
         came = np.flatnonzero((last < 0) & (kept >= 0))
         changed[kept[came[(kept[came] < self.old) | ~self.fresh[came]]]] = True
-        found: Mask = (kept < 0) | changed[kept] | ((last >= 0) & (kept != last)) | self.bereft
+        found: Mask = (kept < 0) | changed[kept] | ((last >= 0) & (kept != last))
         return found
-
-    @cached_property
-    def bereft(self) -> Mask:
-        """Per record, whether everybody of a cluster left to whom it was tied by an earlier one."""
-        stayers = np.bincount(self.past.last_class() + 1, minlength=self.old + 1)[1:]
-        alone = self.stock.absent_unit[self.left][stayers[self.leavers[1]] == 0]
-        return ~self.fresh & np.isin(self.stock.unit, alone)
 
     def _judge(self, kept: Longs, unit: Longs, chosen: Longs) -> Mask:
         """Per chosen unit whether its clusters are safe, by themselves and in the series."""
