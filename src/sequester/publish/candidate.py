@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
+from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
 from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
@@ -29,6 +31,8 @@ from sequester.publish.roster import Crowd, Roster
 Progress = Callable[[str, int, int], None]
 
 _REPAIRS = 3
+# Records up to which clusters are tried beside cuts where people left.
+_CLUSTERED = 300_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,21 +152,8 @@ def _make(
     if isinstance(method, Static) or not len(past.first):
         return static_classes(records, policy, guard, in_series=True)
     match method:
-        case Mondrian(cuts=cuts):
-            from sequester.methods.series.mondrian import republish
-
-            noise = int(np.random.default_rng(seed).integers(1 << 31))
-            return republish(
-                past,
-                codes,
-                domains,
-                guard,
-                against=against,
-                cuts=cuts,
-                regroup=method.regroups(in_series=True),
-                seed=noise,
-                progress=progress,
-            )
+        case Mondrian():
+            return _cut(past, records, guard, policy, seed=seed, progress=progress)
         case Merge():
             return _merge(past, records, guard, policy)
         case Cluster():
@@ -200,6 +191,44 @@ def _make(
                 certificate=method.certificate,
                 progress=progress,
             )
+
+
+def _cut(
+    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
+) -> Classes:
+    """Mondrian for a series; where people left, or clusters if they lose less.
+
+    Whoever leaves a class must be hidden by others who leave it. Clusters give her place to a newcomer with the same
+    values, which cuts cannot.
+    """
+    from sequester.methods.series.cluster import recluster
+    from sequester.methods.series.mondrian import republish
+
+    method, against = policy.method, policy.protect.against
+    assert isinstance(method, Mondrian)
+    noise, regroup = int(np.random.default_rng(seed).integers(1 << 31)), method.regroups(in_series=True)
+    table = (past, records.quasi, records.quasi_domains, guard)
+    ways = [
+        partial(republish, *table, against=against, cuts=method.cuts, regroup=regroup, seed=noise, progress=progress)
+    ]
+    if regroup and _somebody_left(past) and len(past) <= _CLUSTERED:
+        ways.append(partial(recluster, *table, against=against, seed=noise, progress=progress))
+    found: list[Classes] = []
+    for way in ways:
+        try:
+            found.append(way())
+        except GuaranteeError as error:
+            refused = error
+    if not found:
+        raise refused
+    return min(found, key=lambda classes: ail(classes, records.quasi_domains))
+
+
+def _somebody_left(past: Past) -> bool:
+    """Whether a person of the last release is not in this one."""
+    member = past.first.releases[-1].member
+    assert member is not None
+    return int(np.count_nonzero(member >= 0)) > int(np.count_nonzero(past.last_class() >= 0))
 
 
 def _grouped(
