@@ -129,6 +129,22 @@ def test_values_that_change_stay_and_come_in_sets_are_published_and_audited(tmp_
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+def test_wrong_grades_are_told_before_there_is_data(tmp_path: Path) -> None:
+    text = PERSONAL.replace("METHOD", "mondrian").replace("HIV: Disease,", "HIV: Digestive,")
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    done = invoke("check", "policy.yaml", cwd=tmp_path)
+    assert done.returncode == 6
+    assert "attributes.disease.grades.HIV: 'Digestive' is no node above it" in done.stderr
+
+
+def test_a_check_counts_who_does_not_agree(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(PERSONAL.replace("METHOD", "mondrian"), encoding="utf-8")
+    rows = [[n, 30, "123", "no" if n % 5 == 0 else "yes", "Flu", ""] for n in range(50)]
+    write(tmp_path / "q.csv", ["id", "age", "zip", "agrees", "disease", "wants"], list(rows))
+    done = invoke("check", "policy.yaml", "q.csv", cwd=tmp_path)
+    assert "fits: 40 records; 10 rows without consent are left out." in " ".join(done.stdout.split())
+
+
 def test_a_first_policy_knows_a_consent_column(tmp_path: Path) -> None:
     rows = [[n, 20 + n % 50, "yes" if n % 7 else "no", ["flu", "gout", "angina"][n % 3]] for n in range(200)]
     write(tmp_path / "data.csv", ["patient_id", "age", "consent", "diagnosis"], list(rows))

@@ -65,11 +65,15 @@ def _examine(policy: Path, data: Path | None, *, show_values: bool) -> tuple[Pol
     from sequester.policy import Policy
 
     loaded = Policy.load(policy)
-    if data is None:
+    graded = any(attribute.is_graded for attribute in loaded.sensitive.values())
+    if data is None and not graded:
         return loaded, None
 
-    from sequester.ingest import encode
+    from sequester.ingest.encode import check_grades, encode
 
+    check_grades(loaded)
+    if data is None:
+        return loaded, None
     return loaded, encode(data, loaded, show_values=show_values)
 
 
@@ -96,6 +100,8 @@ def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     summary |= {"attributes": attributes, "promises": promises(policy), "notes": notes(policy)}
     if snapshot is not None:
         summary["data"] = {"records": len(snapshot), "left_out": snapshot.left_out}
+        if policy.consent is not None:
+            summary["data"]["withheld"] = snapshot.withheld
     return summary
 
 
@@ -103,6 +109,7 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
     from rich.table import Table
     from rich.text import Text
 
+    from sequester.cli.summary import many
     from sequester.cli.terminal import console
     from sequester.policy.describe import notes, promises, treatment
 
@@ -121,12 +128,14 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
             screen.print()
             screen.print(_bullets(title, sentences))
     if snapshot is not None:
-        rows = (
-            "1 row without a value is" if snapshot.left_out == 1 else f"{snapshot.left_out:,} rows without a value are"
-        )
-        left = f"; {rows} left out" if snapshot.left_out else ""
+        left = [
+            f"; {many(count, f'row without {what} is', f'rows without {what} are')} left out"
+            for count, what in ((snapshot.left_out, "a value"), (snapshot.withheld, "consent"))
+            if count
+        ]
         screen.print()
-        screen.print(Text.assemble((str(data), "bold"), f" fits: {len(snapshot):,} records{left}."), soft_wrap=True)
+        fits = f" fits: {len(snapshot):,} records{''.join(left)}."
+        screen.print(Text.assemble((str(data), "bold"), fits), soft_wrap=True)
 
 
 def _bullets(title: str, sentences: list[str]) -> Any:

@@ -200,6 +200,14 @@ def _graded(
     return found, int(np.count_nonzero(raised))
 
 
+def check_grades(policy: Policy) -> None:
+    """Raise PolicyError for grades that are no nodes of their hierarchies, before there is any data."""
+    for name, attribute in policy.sensitive.items():
+        domain = declared(attribute, policy.path) if attribute.is_graded else None
+        if domain is not None:
+            grades_of(attribute, domain, name)
+
+
 def grades_of(attribute: Sensitive, domain: Hierarchy, name: str) -> NDArray[np.int32]:
     """Per code of a graded attribute, the code that it is published as."""
     try:
