@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import GuaranteeError, PolicyError
+from sequester.errors import PolicyError
 from sequester.guarantees.lifetime import DOUBT, Strategy, survival
 from sequester.history.history import History
 from sequester.history.past import Past
@@ -35,6 +35,7 @@ from sequester.kernels.limits import Limits
 from sequester.kernels.regions import Crowd, Left, Tree
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
+from sequester.methods.series.group import WORTH, nobody_fits
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime
@@ -44,9 +45,6 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Made = tuple[Ints, Ints, Ints]
 """Per record its class, -1 for none, and the boxes (classes, attributes)."""
-
-WORTH = 100.0
-"""Keeping one person in may cost as much detail as so many fully generalized records, not more."""
 
 # A value may be a little more frequent in a part than everywhere.
 _MORE = 1.02
@@ -91,12 +89,7 @@ def regions(
     if codes.shape[1]:
         member, lo, hi = _within_shares(histories, values, registry, strategy)
     if (member < 0).all():
-        raise GuaranteeError(
-            "nobody can be published: the people who are protected need larger classes, or more different values, than "
-            "the table has. Promise a lower l or fewer releases, or call frequent values ordinary. Nothing was "
-            "published.",
-            guarantee="lifetime",
-        )
+        raise nobody_fits()
     return Classes(member, np.ascontiguousarray(lo.T), np.ascontiguousarray(hi.T))
 
 
