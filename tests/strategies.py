@@ -219,6 +219,17 @@ def promises_hold(table: Table, classes: Classes) -> bool:
     return all(outcome.holds for outcome in outcomes)
 
 
+def assert_tight(table: Table, classes: Classes) -> None:
+    """Every record in one class, boxes tight, every promise kept."""
+    parts = members(classes)
+    assert sorted(record for part in parts for record in part) == list(range(table.records))
+    assert all(parts)
+    for number, part in enumerate(parts):
+        assert classes.lo[:, number].tolist() == table.quasi[:, part].min(axis=1).tolist()
+        assert classes.hi[:, number].tolist() == table.quasi[:, part].max(axis=1).tolist()
+    assert promises_hold(table, classes)
+
+
 def members(classes: Classes) -> list[list[int]]:
     """The records of every class."""
     found: list[list[int]] = [[] for _ in range(len(classes))]

@@ -133,7 +133,7 @@ def show_plan(screen: Console, made: Plan) -> None:
     """What changes, who waits, what is promised and reached, what it costs."""
     from rich.text import Text
 
-    from sequester.cli.summary import allowed, changes, checks, delays, gains, grid, many, show_notes, show_price
+    from sequester.cli.summary import add_personal, changes, checks, delays, grid, many, show_notes, show_price
 
     size = f"{many(made.records, 'record', 'records')} in {many(made.classes, 'class', 'classes')}"
     title = f"Release {made.number} of {made.series}, "
@@ -145,9 +145,7 @@ def show_plan(screen: Console, made: Plan) -> None:
             facts.add_row(label, Text(text))
     facts.add_row("changes", changes(made.change))
     facts.add_row("waiting", delays(made.waiting))
-    for label, text in (("allowed", allowed(made.personal)), ("privacy", gains(made.gain))):
-        if text:
-            facts.add_row(label, text)
+    add_personal(facts, made.personal, made.gain)
     screen.print(facts)
     screen.print()
     screen.print(checks(made.checks))

@@ -68,7 +68,7 @@ def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
 def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) -> None:
     from rich.text import Text
 
-    from sequester.cli.summary import allowed, changes, checks, delays, gains, grid, many, show_notes, show_price
+    from sequester.cli.summary import add_personal, changes, checks, delays, grid, many, show_notes, show_price
     from sequester.cli.terminal import console
     from sequester.publish.plan import Change, Check, Personal, Waiting
 
@@ -89,10 +89,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
     facts.add_row("records", f"{entry.records:,} in {entry.classes:,} classes; {entry.people:,} people so far")
     facts.add_row("changes", changes(Change(**summary.get("change", {}))))
     facts.add_row("waiting", delays(Waiting(**summary.get("waiting", {}))))
-    agreed = allowed(Personal(**summary.get("personal", {})))
-    for label, text in (("allowed", agreed), ("privacy", gains(summary.get("gain", {})))):
-        if text:
-            facts.add_row(label, text)
+    add_personal(facts, Personal(**summary.get("personal", {})), summary.get("gain", {}))
     for age, people in (ages or {}).items():
         facts.add_row("", f"{many(people, 'waits', 'wait')} for {many(age, 'release', 'releases')}")
     facts.add_row("versions", Text(", ".join(f"{name} {version}" for name, version in entry.versions.items())))

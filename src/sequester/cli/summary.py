@@ -121,6 +121,13 @@ def allowed(personal: Personal) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def add_personal(facts: Table, personal: Personal, gain: Mapping[str, float]) -> None:
+    """Rows for what people allow, and for what that and generalizing gain and lose; none where there is nothing."""
+    for label, text in (("allowed", allowed(personal)), ("privacy", gains(gain))):
+        if text:
+            facts.add_row(label, text)
+
+
 def gains(gain: Mapping[str, float]) -> str:
     """Privacy gain against information loss, of quasi-identifiers and of sensitive values."""
     return "; ".join(

@@ -120,6 +120,12 @@ class Hierarchy:
         return level
 
 
+def side_by_side(domains: Sequence[Hierarchy]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The positions of all leaves, one domain after the other, and where each domain begins: for compiled loops."""
+    first = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
+    return np.concatenate([domain.position for domain in domains]), first
+
+
 def nested(
     kind: Kind,
     leaves: NDArray[Any],

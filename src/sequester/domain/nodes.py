@@ -125,10 +125,14 @@ def grade(domain: Hierarchy, grades: Mapping[str, str] | None) -> Codes:
 
 def coarser(domain: Hierarchy, one: Codes, other: Codes) -> tuple[Codes, NDArray[np.bool_]]:
     """Of two nodes each, the one above, and whether one of them is above (or is) the other."""
-    low, high = spans(domain)
-    above = (low[one] <= low[other]) & (high[one] >= high[other])
-    below = (low[other] <= low[one]) & (high[other] >= high[one])
+    above, below = nesting(domain, one, other)
     return np.where(above, one, other).astype(np.int32), above | below
+
+
+def nesting(domain: Hierarchy, one: Codes, other: Codes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of two nodes each, whether the first is above the second, and whether it is below it; both where they are one."""
+    low, high = spans(domain)
+    return (low[one] <= low[other]) & (high[one] >= high[other]), (low[other] <= low[one]) & (high[other] >= high[one])
 
 
 def generality(domain: Hierarchy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -139,6 +139,25 @@ class Strategy:
         return np.asarray(-np.expm1(np.log(spent) / np.maximum(self.releases - linked, 1)))
 
 
+def protected_columns(
+    histories: Sequence[History], values: Sequence[NDArray[np.int32]], *, absent: bool = False
+) -> tuple[list[Longs], list[NDArray[np.int32]]]:
+    """Per view the values that are protected and that somebody has, or anyway with `absent`; and per value its column.
+
+    Columns are numbered through all views; -1 is for values that have none.
+    """
+    chosen, columns, first = [], [], 0
+    for history, value in zip(histories, values, strict=True):
+        protected = np.array([bound < 1 for bound in history.bounds], np.bool_)
+        which = np.flatnonzero(protected & (absent | (np.bincount(value, minlength=len(protected)) > 0)))
+        place = np.full(len(protected), -1, np.int32)
+        place[which] = first + np.arange(len(which))
+        chosen.append(which)
+        columns.append(place)
+        first += len(which)
+    return chosen, columns
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Survivals:
     """What is left of everybody who is in the next table, for all protected values of all views that change.
@@ -178,17 +197,8 @@ class Survivals:
         """
         from sequester.kernels.group import survive
 
-        chosen = [
-            np.flatnonzero(
-                np.array([bound < 1 for bound in history.bounds])
-                & (absent | (np.bincount(value, minlength=len(history.values)) > 0))
-            )
-            for history, value in zip(histories, values, strict=True)
-        ]
+        chosen, columns = protected_columns(histories, values, absent=absent)
         first = np.cumsum([0, *map(len, chosen)]).astype(np.int64)
-        columns = [np.full(len(history.values), -1, np.int32) for history in histories]
-        for place, which, start in zip(columns, chosen, first, strict=False):
-            place[which] = start + np.arange(len(which))
         path, row = _paths(histories, person)
         left = np.ones((len(path), int(first[-1])))
         linked = np.zeros(left.shape, np.int32)

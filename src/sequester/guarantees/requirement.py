@@ -25,6 +25,9 @@ from sequester.policy.model import Policy, Sensitive
 Diversity = DistinctDiversity | EntropyDiversity | RecursiveDiversity
 Boxes = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
+OTHER = "another value"
+"""What a record has that has none of the values a view is about."""
+
 # Cells of the largest (classes x values) count table made at once.
 _CELLS = 1 << 22
 
@@ -190,7 +193,7 @@ class Requirement:
                 size=len(cover.elements) + 1,
                 place=index,
                 of=of,
-                names=(*cover.elements, "another value"),
+                names=(*cover.elements, OTHER),
                 confidence=None if confidence is None else Confidence((*confidence.bounds, *free)),
                 alpha=None if alpha is None else AlphaK((*alpha.bounds, *free)),
                 diversity=self.diversity,

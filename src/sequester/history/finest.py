@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
-from sequester.domain.nodes import spans
+from sequester.domain.nodes import nesting
 
 
 def finest_values(
@@ -22,14 +22,12 @@ def finest_values(
 
     rows, codes  per release, the person and the published code of every row
     """
-    low, high = spans(domain)
     found = np.full(people, -1, np.int32)
     apart = np.zeros(people, np.bool_)
     for who, published in zip(rows, codes, strict=True):
         before = found[who]
         known = before >= 0
-        inside = known & (low[before] <= low[published]) & (high[before] >= high[published])
-        around = known & (low[published] <= low[before]) & (high[published] >= high[before])
-        apart[who] |= known & ~inside & ~around
-        found[who] = np.where(~known | inside, published, before)
+        finer, coarser = nesting(domain, before, published)
+        apart[who] |= known & ~finer & ~coarser
+        found[who] = np.where(~known | finer, published, before)
     return [found[who] for who in rows], int(np.count_nonzero(apart))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,15 @@ class Past:
     def first(self) -> History:
         """Any of the histories: all have the same people and classes."""
         return self.histories[0]
+
+    def views(self, *, permanent: bool) -> Past:
+        """The same of those views whose values stay, or of those whose values change."""
+        chosen = [place for place, history in enumerate(self.histories) if history.permanent is permanent]
+        return replace(
+            self,
+            histories=tuple(self.histories[place] for place in chosen),
+            value=tuple(self.value[place] for place in chosen),
+        )
 
     def last_class(self) -> NDArray[np.int32]:
         """Per record, its class of the last release, -1 for those who were not in it."""

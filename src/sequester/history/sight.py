@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.guarantees.lifetime import lifetime_bounds
-from sequester.guarantees.requirement import Requirement, View
+from sequester.guarantees.requirement import OTHER, Requirement, View
 from sequester.policy.model import Policy
 
-OTHER, STAYS = "another value", "a value that stays"
+STAYS = "a value that stays"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

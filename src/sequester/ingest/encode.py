@@ -73,11 +73,7 @@ def encode_next(
         )
     table = read_table(source, plan, progress=progress)
     _refuse(table.all_problems())
-    domains = {
-        name: plan.known[name] if name in plan.known else extend(attribute, before[name], _listed(table.values(name)))
-        for name, attribute in plan.attributes.items()
-    }
-    return _snapshot(table, policy, domains)
+    return _snapshot(table, policy, _extended(table, before))
 
 
 def encode_with_population(
@@ -97,7 +93,7 @@ def encode_with_population(
     plan = _plan(policy, hierarchies, show_values=show_values)
     table = read_table(source, plan, progress=progress)
     people = read_table(population, _only_quasi(plan, policy), progress=progress)
-    _refuse([*table.all_problems(), *_of_population(people)])
+    _refuse([*table.all_problems(), *_found_in(people, "population table")])
     domains = observe_domains(table, people)
     return _snapshot(table, policy, domains), people.codes(tuple(policy.quasi_identifiers), domains)
 
@@ -106,13 +102,9 @@ def encode_list(
     source: Any, policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False
 ) -> tuple[dict[str, Hierarchy], NDArray[np.int32]]:
     """The quasi-identifiers of everybody who may be in a series, as codes, and the domains with their values too."""
-    plan = _only_quasi(_plan(policy, None, show_values=show_values), policy)
-    people = read_table(source, plan)
-    _refuse([replace(problem, file=problem.file or "registration list") for problem in people.all_problems()])
-    domains = dict(before) | {
-        name: before[name] if name in plan.known else extend(attribute, before[name], _listed(people.values(name)))
-        for name, attribute in plan.attributes.items()
-    }
+    people = read_table(source, _only_quasi(_plan(policy, None, show_values=show_values), policy))
+    _refuse(_found_in(people, "registration list"))
+    domains = {**before, **_extended(people, before)}
     return domains, people.codes(tuple(policy.quasi_identifiers), domains)
 
 
@@ -127,7 +119,7 @@ def encode_population(
     attributes = policy.quasi_identifiers
     fixes = {name: _UNION if attribute.hierarchy is None else _CORRECT for name, attribute in attributes.items()}
     people = read_table(source, Plan(attributes, domains, fixes, policy.input, show_values=show_values))
-    _refuse(_of_population(people))
+    _refuse(_found_in(people, "population table"))
     return people.codes(snapshot.quasi_names, domains)
 
 
@@ -161,6 +153,7 @@ def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) ->
     mask = None if kept is None else pa.array(kept)
     plain = pa.table(table.plain)
     exact = table.codes(sensitive, domains)
+    withheld = 0 if table.withheld is None else int(table.withheld.sum())
     published, raised = _graded(table, policy, exact, domains)
     refused = None if table.withheld is None or table.person is None else table.person.filter(pa.array(table.withheld))
     return Snapshot(
@@ -172,9 +165,9 @@ def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) ->
         sensitive_domains=tuple(domains[name] for name in sensitive),
         person=table.person if mask is None or table.person is None else table.person.filter(mask),
         insensitive=plain if mask is None or not table.plain else plain.filter(mask),
-        left_out=table.rows - records - (0 if table.withheld is None else int(table.withheld.sum())),
+        left_out=table.rows - records - withheld,
         exact=exact,
-        withheld=0 if table.withheld is None else int(table.withheld.sum()),
+        withheld=withheld,
         raised=raised,
         refused=refused,
     )
@@ -226,8 +219,18 @@ def _listed(values: pa.Array | NDArray[Any]) -> list[str] | NDArray[Any]:
     return values.to_pylist() if isinstance(values, pa.Array) else values
 
 
-def _of_population(people: Table) -> list[Problem]:
-    return [replace(problem, file=problem.file or "population table") for problem in people.all_problems()]
+def _extended(table: Table, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+    """The domains of a table's attributes: what the policy declares as it is, the others with its values, too."""
+    plan = table.plan
+    return {
+        name: plan.known[name] if name in plan.known else extend(attribute, before[name], _listed(table.values(name)))
+        for name, attribute in plan.attributes.items()
+    }
+
+
+def _found_in(table: Table, file: str) -> list[Problem]:
+    """What is wrong with a table that is not the snapshot."""
+    return [replace(problem, file=problem.file or file) for problem in table.all_problems()]
 
 
 def _refuse(problems: list[Problem]) -> None:

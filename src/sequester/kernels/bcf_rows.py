@@ -78,6 +78,16 @@ def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, ro
 
 
 @numba.njit(cache=True, nogil=True)
+def _view_of(value, view, first):  # type: ignore[no-untyped-def]
+    """The view of a value, looked for from a view near it."""
+    while value >= first[view + 1]:
+        view += 1
+    while value < first[view]:
+        view -= 1
+    return view
+
+
+@numba.njit(cache=True, nogil=True)
 def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-def]
     """Per view, rows that can be of somebody with this past: all attacks on one target together, per value."""
     releases = before.path.shape[1]
@@ -91,10 +101,7 @@ def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-de
     totals[:, 1] = 0 if joined else MANY
     view = 0
     for value in values:
-        while value >= before.first[view + 1]:
-            view += 1
-        while value < before.first[view]:
-            view -= 1
+        view = _view_of(value, view, before.first)
         joining, between = MANY, room.counts[value]
         for one in range(releases):
             place = before.path[past, one]
@@ -124,10 +131,7 @@ def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
         totals[:, 1] = 0
         view = 0
         for value in values:
-            while value >= before.first[view + 1]:
-                view += 1
-            while value < before.first[view]:
-                view -= 1
+            view = _view_of(value, view, before.first)
             totals[view, 1] += min(room.counts[value], room.fresh[release, value])
         fewest = min(fewest, totals[:, 1].min())
     return fewest

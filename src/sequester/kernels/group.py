@@ -13,19 +13,11 @@ import numba
 import numpy as np
 
 from sequester.kernels import kernel
+from sequester.kernels.boxes import width as box_width
 from sequester.kernels.limits import safe
 
 # Shares this near to what is allowed pass here, and are decided exactly afterwards.
 SLACK = 1e-10
-
-
-@numba.njit(cache=True, nogil=True)
-def _width(lo, hi, position, first_leaf):  # type: ignore[no-untyped-def]
-    """The summed widths of a box."""
-    total = 0.0
-    for a in range(lo.size):
-        total += min(position[first_leaf[a] + hi[a]] - position[first_leaf[a] + lo[a]], 1.0)
-    return total
 
 
 @numba.njit(cache=True, nogil=True)
@@ -123,7 +115,7 @@ def join_runs(  # type: ignore[no-untyped-def]
             if inside and safe(total, size, limits):
                 if first == 0:
                     first = size
-                cost = best[unit + 1] + size * _width(low, high, position, first_leaf)
+                cost = best[unit + 1] + size * box_width(low, high, position, first_leaf)
                 if cost < best[begin]:
                     best[begin] = cost
                     length[begin] = unit + 1 - begin
@@ -193,8 +185,8 @@ def place_left(  # type: ignore[no-untyped-def]
                 continue
             for a in range(width):
                 low[a], high[a] = min(lo[g, a], codes[a, record]), max(hi[g, a], codes[a, record])
-            new = _width(low, high, position, first_leaf)
-            cost = (size[g] + 1) * new - size[g] * _width(lo[g], hi[g], position, first_leaf)
+            new = box_width(low, high, position, first_leaf)
+            cost = (size[g] + 1) * new - size[g] * box_width(lo[g], hi[g], position, first_leaf)
             if cost >= best:
                 continue
             for v in range(flat):
@@ -242,10 +234,10 @@ def place_left(  # type: ignore[no-untyped-def]
                     continue
                 for a in range(width):
                     low[a], high[a] = min(wide_low[a], lo[g, a]), max(wide_high[a], hi[g, a])
-                more = old + size[g] * _width(lo[g], hi[g], position, first_leaf)
+                more = old + size[g] * box_width(lo[g], hi[g], position, first_leaf)
                 if alone[g] >= 0:
                     more += worth * width
-                if (many + size[g]) * _width(low, high, position, first_leaf) - more > worth * width:
+                if (many + size[g]) * box_width(low, high, position, first_leaf) - more > worth * width:
                     continue
                 old = more
                 many += size[g]

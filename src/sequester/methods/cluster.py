@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian import mondrian
@@ -74,8 +74,8 @@ def clusters(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, simil
     width, records = codes.shape
     if not records or (len(base) == 1 and similarity is None):
         return base
-    position = np.concatenate([domain.position for domain in domains]).astype(np.float32)
-    first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
+    exact, first_leaf = side_by_side(domains)
+    position = exact.astype(np.float32)
     rows, values, limits = np.ascontiguousarray(codes.T), guard.values, guard.limits
     order, unit = _units(base, codes, domains, guard)
     fresh = np.concatenate([[True], np.diff(base.member[order]) > 0])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import PolicyError
 from sequester.methods.classes import Classes
 
@@ -46,8 +46,7 @@ def mondrian(
     rows = codes.T.copy()  # even of one attribute, whose transpose is contiguous: the rows are reordered in place
     values = guard.values.copy()
     population = guard.population.copy()
-    first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
-    position = np.concatenate([domain.position for domain in domains])
+    position, first_leaf = side_by_side(domains)
     mode = {"gain": kernels.GAIN, "median": kernels.MEDIAN, "relaxed": kernels.RELAXED}[cuts]
 
     def cut(begin: int, end: int, coarse: int) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.methods.classes import Classes
 from sequester.metrics.gain import quasi_gain, quasi_loss
@@ -163,8 +163,7 @@ def refine(
     order = np.arange(len(records), dtype=np.int32)
     begins = np.flatnonzero(np.diff(cluster, prepend=-1))
     _check_safe(cluster, values, guard)
-    first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
-    position = np.concatenate([domain.position for domain in domains])
+    position, first_leaf = side_by_side(domains)
     starts = [begins]
     for begin, end in _to_cut(rows, begins, max(2 * guard.limits.k, 2), known=guard.known > 0):
         here = cluster[begin]

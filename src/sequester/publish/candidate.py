@@ -88,7 +88,9 @@ def make_candidate(
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = made or _make(past, records, guard, policy, seed=seed, registered=registered, progress=progress)
+    classes = made or _make(
+        past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
+    )
     if classes.hidden is not None and classes.hidden.any():
         records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
         guard = Guard.of(requirement, records.sensitive)
@@ -133,6 +135,7 @@ def make_candidate(
 def _make(
     past: Past,
     records: Snapshot,
+    requirement: Requirement,
     guard: Guard,
     policy: Policy,
     *,
@@ -148,7 +151,7 @@ def _make(
         assert policy.protect.lifetime is not None
         return regions(past, codes, domains, guard, lifetime=policy.protect.lifetime, registered=registered)
     if isinstance(method, Group):
-        return _grouped(past, records, guard, policy, seed=seed, progress=progress)
+        return _grouped(past, records, requirement, guard, policy, seed=seed, progress=progress)
     if isinstance(method, Static) or not len(past.first):
         return static_classes(records, policy, guard, in_series=True)
     match method:
@@ -232,7 +235,14 @@ def _somebody_left(past: Past) -> bool:
 
 
 def _grouped(
-    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
+    past: Past,
+    records: Snapshot,
+    requirement: Requirement,
+    guard: Guard,
+    policy: Policy,
+    *,
+    seed: list[int],
+    progress: Progress | None,
 ) -> Classes:
     lifetime = policy.protect.lifetime
     assert lifetime is not None
@@ -257,7 +267,7 @@ def _grouped(
     blanks = None
     if may_hide:
         nothing = blank(records, policy, np.ones(len(records), np.bool_)).sensitive
-        blanks = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), nothing).values
+        blanks = Guard.of(requirement, nothing).values
     return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime, blanks=blanks)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.nodes import generality, may_be
+from sequester.domain.nodes import coarser, generality, nesting
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.metrics.gain import mean, quasi_gain, quasi_loss
@@ -32,12 +32,11 @@ def as_published(
     sensitive, late = snapshot.sensitive.copy(), np.zeros(len(known), np.bool_)
     for place in graded:
         domain = snapshot.sensitive_domains[place]
-        may, (width, _) = may_be(domain), generality(domain)
         old, value, new = before[place, number[known]], snapshot.exact[place, known], sensitive[place, known]
         # Whoever has another value than was published is left as she is: that is an error, told elsewhere.
-        fits = may[old, value] | may[value, old]
+        _, fits = coarser(domain, old, value)
         sensitive[place, known] = np.where(fits, old, new)
-        late |= fits & (width[new] > width[old])
+        late |= fits & (new != old) & nesting(domain, new, old)[0]
     return replace(snapshot, sensitive=sensitive), int(np.count_nonzero(late))
 
 

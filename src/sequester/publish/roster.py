@@ -286,12 +286,15 @@ def check_registered(
 
 
 def _list_digest(snapshot: Snapshot, registered: NDArray[np.int32], links: Sequence[int]) -> str:
-    """Of the list as a set of people, by what links them: whatever its order, and whatever else is in it."""
+    """Of the list as people by what links them: whatever its order, what else is in it, and which leaves came since."""
     found = hashlib.sha256()
-    points, count = np.unique(registered[links], axis=1, return_counts=True)
-    texts = [
-        np.array(snapshot.quasi_domains[place].names[0], object)[row] for place, row in zip(links, points, strict=True)
-    ]
-    for line in sorted("\0".join(map(str, (*row, many))) for *row, many in zip(*texts, count.tolist(), strict=True)):
-        found.update(line.encode())
+    codes = np.empty((len(links), registered.shape[1]), np.int64)
+    for row, place in zip(codes, links, strict=True):
+        # Domains only grow, and keep their order: among its own values a list has the same codes for ever.
+        used, row[:] = np.unique(registered[place], return_inverse=True)
+        names = snapshot.quasi_domains[place].names[0]
+        found.update("\0".join(names[code] for code in used.tolist()).encode())
+    group, first = row_groups(codes)
+    found.update(codes[:, first].tobytes())
+    found.update(np.bincount(group).astype(np.int64).tobytes())
     return found.hexdigest()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.guarantees.lifetime import Survivals
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
@@ -56,15 +56,8 @@ def group_both(
     Raises GuaranteeError when no classes hide the values that stay, or when values would have to be suppressed and must
     not be.
     """
-    stays = [view for view, history in enumerate(past.histories) if history.permanent]
-    fixed = Past(
-        tuple(past.histories[view] for view in stays),
-        past.person,
-        tuple(past.value[view] for view in stays),
-        past.retained,
-    )
     insider = [adversary for adversary in against if adversary != "lifetime"]
-    base = republish(fixed, codes, domains, guard, against=insider, seed=seed, progress=progress)
+    base = republish(past.views(permanent=True), codes, domains, guard, against=insider, seed=seed, progress=progress)
     strategy, survivals, share = prospects(past, lifetime)
     counted = counted_rows(past)
     member = _joined(base, codes, domains, guard, survivals, share, counted)
@@ -121,14 +114,12 @@ def _joined(
     order = np.argsort(place[base.member], kind="stable").astype(np.int64)
     starts = np.append(0, np.cumsum(size[line])).astype(np.int64)
     units = np.arange(len(size), dtype=np.int64)
-    position = np.concatenate([domain.position for domain in domains])
-    first = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
     usual = 1 / max(float(np.quantile(share[survivals.row].min(axis=1), 0.1)) if share.size else 1.0, 1 / _LONGEST)
     reach = int(max(1.25 * usual, 2 * guard.limits.k))
     length = kernels.join_runs(
         order, starts, base.lo[:, line].T.copy(), base.hi[:, line].T.copy(),
         kernels.lowest(share, survivals.row, order, starts), units, survivals.column, counted, guard.values,
-        guard.limits, position, first, units + 1, reach, min(max(4 * reach, _LONGEST), len(order)), _APART,
+        guard.limits, *side_by_side(domains), units + 1, reach, min(max(4 * reach, _LONGEST), len(order)), _APART,
     )  # fmt: skip
     number = np.cumsum(length >= 0) - 1
     member = np.empty(len(order), np.int32)

@@ -31,6 +31,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.cluster import cluster, clusters, in_order
 from sequester.methods.guard import Guard
 from sequester.methods.series.forest import Forest, Progress
+from sequester.methods.series.mondrian import TRIALS_REGROUPED
 from sequester.methods.series.stock import Stock, hulls
 from sequester.methods.series.watch import Verdict, Watch
 
@@ -38,9 +39,6 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-TRIALS = 8
-"""How often the people of a block are cut, each time in another way."""
 
 REACH = 256
 """Newcomers looked at on either side for one who takes a place; and clusters, for one to join."""
@@ -78,7 +76,7 @@ def recluster(
 
     def settled(*, fill: bool) -> Classes:
         grown = table.grown(fill=fill)
-        forest = Forest.of(past, watch, grown, domains, guard, trials=TRIALS, seed=seed)
+        forest = Forest.of(past, watch, grown, domains, guard, trials=TRIALS_REGROUPED, seed=seed)
         return grown.classes(forest.settle(watch, progress))
 
     if not len(table.leavers[0]) and table.fresh[past.last_class() < 0].all():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.guard import Guard
@@ -149,8 +149,7 @@ class Forest:
         slot = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
         cost = np.full((len(found), KEPT), np.inf)
         label = np.full((KEPT, int(slot[-1])), -1, np.int16)
-        first_leaf = np.cumsum([0, *(domain.size for domain in domains)]).astype(np.int64)
-        position = np.concatenate([domain.position for domain in domains])
+        position, first_leaf = side_by_side(domains)
         threads = min(os.cpu_count() or 1, 8)
 
         def search(thread: int) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.lifetime import DOUBT, Strategy, Survivals
 from sequester.history.past import Past
@@ -99,14 +99,18 @@ def group(
 
 def prospects(past: Past, lifetime: Lifetime) -> tuple[Strategy, Survivals, Floats]:
     """The strategy, what is left of everybody, and the largest share (kinds of people, values) that allows now."""
-    changing = [view for view, history in enumerate(past.histories) if not history.permanent]
-    if not changing:
-        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
-    strategy = Strategy.of(lifetime)
-    histories = [past.histories[view] for view in changing]
-    survivals = Survivals.of(histories, past.person, [past.value[view] for view in changing])
+    changing, strategy = changing_values(past), Strategy.of(lifetime)
+    survivals = Survivals.of(changing.histories, past.person, changing.value)
     share = strategy.shares(survivals.left, survivals.linked)
     return strategy, survivals, np.ascontiguousarray(np.minimum(share, survivals.bounds))
+
+
+def changing_values(past: Past) -> Past:
+    """The same past, of the views whose values change."""
+    found = past.views(permanent=False)
+    if not found.histories:
+        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
+    return found
 
 
 def nobody_fits() -> GuaranteeError:
@@ -264,7 +268,7 @@ class _Table:
         """
         from sequester.kernels import mondrian as kernels
 
-        nobody, scale = np.zeros((0, 0), np.int32), self._scale()
+        nobody, scale = np.zeros((0, 0), np.int32), side_by_side(self.domains)
         limits, values = self._usual()
         whole = mondrian(self.codes, self.domains, replace(self.guard, limits=limits, values=values))
         order = np.argsort(whole.member, kind="stable").astype(np.int32)
@@ -334,7 +338,7 @@ class _Table:
         lo, hi = (side.T.copy() for side in _boxes(self.codes, order, starts))
         length = kernels.join_runs(
             order, starts, lo, hi, least, place, self.survivals.column, np.ones(len(member), np.int64),
-            self.guard.values, self.guard.limits, *self._scale(), until, reach, longest, worth,
+            self.guard.values, self.guard.limits, *side_by_side(self.domains), until, reach, longest, worth,
         )  # fmt: skip
         number = np.cumsum(length > 0) - 1 + int(member.max(initial=-1)) + 1
         unit = np.where(length == 0, -1, number)
@@ -349,10 +353,6 @@ class _Table:
         usual = float(np.quantile(np.concatenate(needs), 0.9))
         reach = int(min(max(1.25 * usual, 2 * self.guard.limits.k), _FARTHEST))
         return reach, min(max(4 * reach, 8 * self.guard.limits.k, _LONG), max(records, 1))
-
-    def _scale(self) -> tuple[Floats, Longs]:
-        first = np.cumsum([0, *(domain.size for domain in self.domains)]).astype(np.int64)
-        return np.concatenate([domain.position for domain in self.domains]), first
 
     def _place(self, member: Ints, rank: Longs, *, scan: int, join: bool, most: float = np.inf) -> int:
         """Find groups for those who have none, or make some of them and others; returns how many have one now."""
@@ -392,7 +392,7 @@ class _Table:
         kernels.place_left(
             left, near, group_of, alone, size, counts, least, total, lo, hi,
             self.codes, self.share, self.survivals.row, self.survivals.column, self.guard.values, self.guard.limits,
-            *self._scale(), scan, most, join, WORTH,
+            *side_by_side(self.domains), scan, most, join, WORTH,
         )  # fmt: skip
         member[:] = group_of
         return before - int(np.count_nonzero(member < 0))

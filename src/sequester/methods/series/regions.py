@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import PolicyError
-from sequester.guarantees.lifetime import DOUBT, Strategy, survival
+from sequester.domain.hierarchy import Hierarchy, side_by_side
+from sequester.guarantees.criterion import row_groups
+from sequester.guarantees.lifetime import DOUBT, Strategy, protected_columns, survival
 from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.kernels.limits import Limits
-from sequester.kernels.regions import Crowd, Left, Tree
+from sequester.kernels.regions_tree import Crowd, Left, Tree
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
-from sequester.methods.series.group import WORTH, nobody_fits
+from sequester.methods.series.group import WORTH, changing_values, nobody_fits
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime
@@ -56,7 +56,6 @@ _ROOT = np.zeros(1, np.int64)
 _FEW = 8
 _ATTEMPTS = 4
 _CHUNK = 1 << 11
-_LARGEST = 1 << 62
 
 
 def regions(
@@ -75,14 +74,11 @@ def regions(
     boxes are tight around their records. The list is taken to be the one of all releases so far. People who can be in
     no class have the class -1. Raises GuaranteeError when nobody can be published.
     """
-    changing = [view for view, history in enumerate(past.histories) if not history.permanent]
-    if not changing:
-        raise PolicyError("a lifetime guarantee is about values that change: no sensitive attribute is transient")
+    changing = changing_values(past)
     if past.retained.any() or guard.known:
         raise ValueError("regions are made of records that are there, and without a population")
-    strategy = Strategy.of(lifetime)
-    histories = [past.histories[view] for view in changing]
-    values = Values.of(histories, [past.value[view] for view in changing])
+    strategy, histories = Strategy.of(lifetime), changing.histories
+    values = Values.of(histories, changing.value)
     registry = Registry.of(codes, domains, guard, values.column, links=histories[0].links, registered=registered)
     member = np.full(codes.shape[1], -1, np.int32)
     lo = hi = np.zeros((0, len(codes)), np.int32)
@@ -126,15 +122,9 @@ class Values:
 
     @classmethod
     def of(cls, histories: Sequence[History], values: Sequence[Ints]) -> Values:
-        places: list[Ints] = []
-        bounds: list[float] = []
-        for history, value in zip(histories, values, strict=True):
-            protected = np.array([bound < 1 for bound in history.bounds], np.bool_)
-            chosen = np.flatnonzero(protected & (np.bincount(value, minlength=len(protected)) > 0))
-            place = np.full(len(protected), -1, np.int32)
-            place[chosen] = len(bounds) + np.arange(len(chosen))
-            places.append(place)
-            bounds += [float(history.bounds[code]) for code in chosen]
+        chosen, places = protected_columns(histories, values)
+        pairs = zip(histories, chosen, strict=True)
+        bounds = [float(history.bounds[code]) for history, which in pairs for code in which]
         column = np.column_stack([place[value] for place, value in zip(places, values, strict=True)])
         return cls(tuple(places), np.ascontiguousarray(column, np.int32), np.array(bounds, np.float64))
 
@@ -178,8 +168,7 @@ class Registry:
         people, records = registered.shape[1], codes.shape[1]
         linking, others = np.flatnonzero(links), np.flatnonzero(~links)
         both = np.hstack([registered[linking], codes[linking]])
-        key = _keys(both, [domains[axis].size for axis in linking])
-        _, first, of = np.unique(key, return_index=True, return_inverse=True)
+        of, first = row_groups(both)
         weight = np.bincount(of[:people], minlength=len(first)).astype(np.int64)
         own = of[people:]
         present = np.bincount(own, minlength=len(first))
@@ -191,6 +180,7 @@ class Registry:
         in_order = np.zeros((max(len(linking), 1), len(first)), np.int32)
         for axis in range(len(linking)):
             in_order[axis] = np.argsort(points[:, axis], kind="stable")
+        position, first_leaf = side_by_side([domains[axis] for axis in axes])
         crowd = Crowd(
             points=points,
             weight=weight,
@@ -199,14 +189,14 @@ class Registry:
             loose=np.ascontiguousarray(codes[others].T).reshape(records, len(others)),
             column=column,
             values=guard.values,
-            position=np.concatenate([domains[axis].position for axis in axes]),
-            first_leaf=np.cumsum([0, *(domains[axis].size for axis in axes)]).astype(np.int64),
+            position=position,
+            first_leaf=first_leaf,
         )
         return cls(crowd, guard.limits, axes, in_order)
 
     def cut(self, left: Left, runs: Sequence[Ints] | None = None, *, apart: float = 0.0, fine: int = 0) -> Tree:
-        """A tree over the points, or one for each of some sets of them: see `kernels.regions.cut_points`."""
-        from sequester.kernels import regions as kernels
+        """A tree over the points, or one for each of some sets of them: see `kernels.regions_tree.cut_points`."""
+        from sequester.kernels import regions_tree as kernels
 
         order, ends = self.sorted.copy(), np.array([0, self.sorted.shape[1]])
         if runs is not None:
@@ -246,7 +236,7 @@ class Registry:
 
     def inside(self, tree: Tree, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
         """Pairs of point and box, for boxes given as (boxes, attributes); by box."""
-        from sequester.kernels import regions as kernels
+        from sequester.kernels import regions_tree as kernels
 
         links = self.axes[: self.crowd.points.shape[1]]
         sides = (np.ascontiguousarray(side[:, links]) for side in (lo, hi))
@@ -391,7 +381,7 @@ class Earlier:
 
     def left(self, values: Values, strategy: Strategy) -> tuple[Left, Floats]:
         """What is left of every point, for the values it was linked to, and the survival of these entries."""
-        from sequester.kernels import regions as kernels
+        from sequester.kernels import regions_left as kernels
 
         points, columns = self.start.shape[1] - 1, len(values.bounds)
         box = np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))
@@ -419,7 +409,7 @@ class Earlier:
 
         Near the limit whole numbers decide.
         """
-        from sequester.kernels import regions as kernels
+        from sequester.kernels import regions_left as kernels
 
         member, lo, hi = made
         point, box = registry.inside(self.tree, lo, hi)
@@ -464,14 +454,3 @@ class Earlier:
             by_share = np.argsort(n_s / n, kind="stable")
             linked[pair[by_share], release], among[pair[by_share], release] = n_s[by_share], n[by_share]
         return linked, among
-
-
-def _keys(codes: Ints, sizes: Sequence[int]) -> Longs:
-    """One number for every combination of codes (attributes, people)."""
-    key, span = np.zeros(codes.shape[1], np.int64), 1
-    for row, size in zip(codes, sizes, strict=True):
-        if span * size > _LARGEST:
-            _, key = np.unique(key, return_inverse=True)
-            span = int(key.max(initial=0)) + 1
-        key, span = key * size + row, span * size
-    return key
