@@ -40,9 +40,10 @@ class Identifier(Strict):
 
 
 class Insensitive(Strict):
-    """Published as it is."""
+    """Published as it is. What does not change links the rows of a person, and every attack may use it."""
 
     role: Literal["insensitive"] = Field(description="Tells nothing about a person; published as it is.")
+    changes: bool = Field(False, description="May differ for one person from release to release; links no rows then.")
 
 
 class Consent(Strict):
@@ -56,6 +57,12 @@ class Consent(Strict):
         ge=0,
         description="Series: for how many releases a withdrawal may wait until enough others hide it.",
     )
+
+
+class Drift(Strict):
+    """How far a number or a date may move."""
+
+    by: Pair[float] = Field(description="The least and the most change from release to release; of dates in days.")
 
 
 class QuasiIdentifier(Strict):
@@ -73,7 +80,10 @@ class QuasiIdentifier(Strict):
     )
     length: int | None = Field(None, ge=1, description="code: number of characters; generalized by its prefixes.")
     format: str | None = Field(None, description="date: how cells are written, as in strptime; default ISO 8601.")
-    changes: bool = Field(False, description="May differ for one person from release to release.")
+    changes: bool | Drift = Field(
+        False,
+        description="May differ for one person from release to release: freely, or {by: [least, most]} each time.",
+    )
     missing: Missing = "refuse"
 
 
