@@ -167,6 +167,9 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
     values = np.zeros((len(records.sensitive), people), np.int32)
     values[:, :known] = crowd.values
     values[:, past.person] = records.sensitive
+    plain = np.zeros((len(records.plain), people), np.int32)
+    plain[:, :known] = crowd.plain
+    plain[:, past.person] = records.plain
     new = roster.rows[crowd.number[roster.rows] < 0]
     told = plan.to_dict()
     return Draft(
@@ -179,6 +182,8 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         hi=candidate.classes.hi,
         member=member,
         values=values,
+        insensitive=records.plain_names,
+        plain=plain,
         newcomers=candidate.hashes.take(new).cast(HASH),
         digests=candidate.digests[None, new],
         input_digest=plan.input_digest,

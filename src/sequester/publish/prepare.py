@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.codec import distinct, to_text
-from sequester.errors import GuaranteeError
+from sequester.errors import GuaranteeError, LedgerError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
 from sequester.history.sight import permanent_part
@@ -25,7 +25,7 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Policy, Specialize
+from sequester.policy.model import Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
@@ -126,10 +126,12 @@ def _recognise(
     texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in permanent]
     digests = ledger.digest(hashes, texts)
     number = ledger.match(hashes) if state.people else np.full(len(snapshot), -1, np.int64)
-    values = np.zeros((len(snapshot.sensitive), 0), np.int32)
+    values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
     if state.people:
-        named = zip(state.sensitive, snapshot.sensitive_domains, strict=True)
-        values = carry(state.values, [(state.domains[name], domain) for name, domain in named])
+        _refuse_unkept(ledger, state, snapshot)
+        domains = snapshot.domains
+        values = carry(state.values, [(state.domains[name], domains[name]) for name in state.sensitive])
+        plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
     snapshot, late = as_published(snapshot, policy, number, values)
     crowd = Crowd(
         snapshot=snapshot,
@@ -138,6 +140,7 @@ def _recognise(
         number=number,
         last=state.member,
         values=values,
+        plain=plain,
         component=_components(state),
         patience=_patience(state, hashes),
     )
@@ -145,14 +148,32 @@ def _recognise(
         before, now = (
             permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive)
         )
+        links = [place for place, name in enumerate(snapshot.plain_names) if not _may_change(policy, name)]
         check_permanent(
             crowd,
-            [None, *snapshot.sensitive_names],
-            np.vstack([state.digests, before]),
-            np.vstack([digests[None, :], now]),
+            [None, *snapshot.sensitive_names, *(snapshot.plain_names[place] for place in links)],
+            np.vstack([state.digests, before, plain[links]]),
+            np.vstack([digests[None, :], now, snapshot.plain[links]]),
             person=policy.person,
         )
     return crowd, hashes, digests
+
+
+def _may_change(policy: Policy, name: str) -> bool:
+    attribute = policy.attributes[name]
+    return isinstance(attribute, Insensitive) and attribute.changes
+
+
+def _refuse_unkept(ledger: Ledger, state: State, snapshot: Snapshot) -> None:
+    """Stop where a ledger does not know what was published of columns that link a person's rows."""
+    if state.insensitive != snapshot.plain_names:
+        raise LedgerError(
+            Problem(
+                "was written by a Sequester that did not keep insensitive cells, so nobody can tell what the releases "
+                "so far say together with the next; the series cannot go on with insensitive columns",
+                file=str(ledger.path),
+            )
+        )
 
 
 def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | None:

@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.domain.codec import to_text
+from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.plain import plain_cells
 from sequester.errors import DataError, GuaranteeError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
@@ -44,6 +47,7 @@ class Crowd:
     number    per record of the snapshot, its person; -1 for one never published
     last      per person published before, her class of the last release, -1 when absent from it
     values    (sensitive attributes, people published before) codes, in the domains of the snapshot
+    plain     (insensitive columns, people published before) codes, likewise
     component per person published before, the people she is tied to by sharing classes, directly or through others
     patience  per record, for how many releases it has waited already
     registered  (quasi-identifiers, people) codes of everybody who may be in a release, where that is all that is known
@@ -55,6 +59,7 @@ class Crowd:
     number: Integers
     last: NDArray[np.int32]
     values: NDArray[np.int32]
+    plain: NDArray[np.int32]
     component: NDArray[np.int32]
     patience: Integers
     registered: NDArray[np.int32] | None = None
@@ -217,8 +222,9 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
     chosen = pa.array(rows)
     plain = snapshot.insensitive.take(chosen) if snapshot.insensitive.column_names else snapshot.insensitive
     if len(gone) and plain.column_names:
-        empty = {name: pa.nulls(len(gone), plain.schema.field(name).type) for name in plain.column_names}
-        plain = pa.concat_tables([plain, pa.table(empty)])
+        columns = zip(plain.columns, snapshot.plain_domains, crowd.plain[:, gone], strict=True)
+        cells = [_continued(column, domain, codes) for column, domain, codes in columns]
+        plain = pa.table(cells, names=plain.column_names)
     person = snapshot.person
     if person is not None:
         person = pa.concat_arrays([person.take(chosen), pa.nulls(len(gone), person.type)])
@@ -231,8 +237,23 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
         sensitive_domains=snapshot.sensitive_domains,
         person=person,
         insensitive=plain,
+        plain=np.ascontiguousarray(np.hstack([snapshot.plain[:, rows], crowd.plain[:, gone]])),
+        plain_domains=snapshot.plain_domains,
         left_out=snapshot.left_out + len(roster.held) + len(roster.left_out),
     )
+
+
+def _continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int32]) -> pa.ChunkedArray:
+    """A column and, after it, the cells last published of people who are published on.
+
+    Where these are no cells of the column's type, which was another one then, all of it is published as text.
+    """
+    try:
+        return pa.chunked_array([*column.chunks, plain_cells(domain, codes, column.type)], column.type)
+    except pa.ArrowInvalid:
+        pass
+    texts = [to_text(chunk).cast(pa.string()) for chunk in column.chunks]
+    return pa.chunked_array([*texts, plain_cells(domain, codes, pa.string())], pa.string())
 
 
 def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now: Integers, *, person: str) -> None:
@@ -243,12 +264,13 @@ def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now
     """
     known = np.flatnonzero(crowd.number >= 0)
     differs = np.count_nonzero(before[:, crowd.number[known]] != now[:, known], axis=1)
+    sensitive = crowd.snapshot.sensitive_names
     problems = [
         Problem(
             f"{'' if name else 'permanent quasi-identifiers: '}"
             f"{'1 person has' if count == 1 else f'{count:,} people have'} "
             f"other values than in an earlier release; correct the cells, give them another '{person}', or begin a new "
-            f"series in which they may change ({'values: transient' if name else 'changes: true'})",
+            f"series in which they may change ({'values: transient' if name in sensitive else 'changes: true'})",
             column=name,
             rows=count,
         )
