@@ -107,7 +107,7 @@ def audit(
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
     in its paper.
     """
-    from sequester.history.load import histories_of
+    from sequester.history.load import histories_of, read_rows
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -115,9 +115,11 @@ def audit(
         held = [releases[number - 1] for number in knowledge.releases]
         known = None if population is None else [population[number - 1] for number in knowledge.releases]
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
+    histories, rows = read_rows(read)
     return audit_histories(
-        histories_of(read),
+        histories,
         policy,
+        rows=rows,
         # Where a population merges classes that it cannot tell apart, the published ones are still judged as they are.
         published=histories_of(read, outsider=True) if known is not None else None,
         registered=read.registered,
@@ -180,7 +182,8 @@ def audit_histories(
     for (on, why), names in untried.items():
         notes.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} not tried{on}: {why}")
     told = tuple(dict.fromkeys(notes))
-    return Audit(_distinct(findings), measures, tuple(tried), told, tuple(histories), tuple(published or ()))
+    told_of = (*histories, *(() if rows is None else (rows.people,)))
+    return Audit(_distinct(findings), measures, tuple(tried), told, told_of, tuple(published or ()))
 
 
 @dataclass(frozen=True, eq=False)

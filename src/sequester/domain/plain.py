@@ -13,6 +13,13 @@ from sequester.domain.codec import distinct, to_codes, to_text
 from sequester.domain.hierarchy import Codes, Hierarchy, nested
 
 
+def text_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The cells as text, so that columns of different types can be compared."""
+    values, index = distinct(column)
+    texts = pa.concat_arrays([to_text(values).cast(pa.string()), pa.nulls(1, pa.string())])
+    return pa.chunked_array([texts.take(pa.array(np.where(index < 0, len(values), index)))])
+
+
 def plain_codes(column: pa.ChunkedArray, before: Hierarchy | None = None) -> tuple[Hierarchy, Codes]:
     """The domain of a column and the code of every cell; values that an earlier domain has come first, as there."""
     values, index = distinct(column)

@@ -80,6 +80,11 @@ def _publishers_view(releases: Releases) -> Membership:
                 changed = finest_values(len(people), people.rows, own, domains[place])[1]
             fix = "correct them, or say `values: transient`"
             problems += _differing(changed, name, f"different values in different releases; {fix}")
+    ends = np.cumsum([0, *map(len, people.rows)])[1:-1]
+    for name, cells in zip(releases.plain.names, releases.plain.codes, strict=True):
+        changed = changed_values(people, np.split(cells, ends))
+        fix = "correct them, or say `changes: true`"
+        problems += _differing(changed, name, f"different values in different releases; {fix}")
     sides = [(p.lo[:, p.member], p.hi[:, p.member]) for p in releases.published]
     problems += _moved(releases, people, sides)
     if problems:

@@ -61,12 +61,12 @@ def recognize(columns: Sequence[pa.ChunkedArray], *, column: str, names: Sequenc
 
 
 def changed_values(people: People, codes: Sequence[Codes]) -> int:
-    """How many people have different values in different tables; `codes` has one value per row of each."""
+    """How many people have different values in different tables; `codes` has one per row of each, -1 for none."""
     last = np.full(len(people), -1, np.int32)
     changed = np.zeros(len(people), np.bool_)
     for rows, values in zip(people.rows, codes, strict=True):
-        changed[rows] |= (last[rows] >= 0) & (last[rows] != values)
-        last[rows] = values
+        changed[rows] |= (last[rows] >= 0) & (values >= 0) & (last[rows] != values)
+        last[rows] = np.where(values >= 0, values, last[rows])
     return int(changed.sum())
 
 

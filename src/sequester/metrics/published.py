@@ -6,8 +6,8 @@ cells themselves: of numbers, dates and codes the ends of the published interval
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class Column:
 class Table:
     """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them.
 
-    `person` says who each row is about, as given, where that was asked for and the table has it.
+    `person` says who each row is about, as given, where that was asked for and the table has it; `plain` are the
+    insensitive columns that it has.
     """
 
     quasi: tuple[Column, ...]
@@ -52,6 +53,7 @@ class Table:
     rows: int
     left_out: int
     person: pa.ChunkedArray | None = None
+    plain: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Table: {self.rows} rows>"
@@ -86,6 +88,8 @@ def open_table(
     if sensitive:
         attributes |= policy.sensitive
     wanted = [*attributes, *(f"{name}{end}" for name in policy.quasi_identifiers for end in ("_min", "_max"))]
+    plain = policy.insensitive if sensitive else ()
+    wanted += plain
     if person and policy.person is not None:
         wanted.append(policy.person)
     table = _read(source, policy, wanted, own=own)
@@ -116,9 +120,11 @@ def open_table(
     kept = [replace(column, index=column.index[keep]) for column in columns]
     rows = int(keep.sum())
     cut = len(policy.quasi_identifiers)
-    if people is not None and rows < len(table):
-        people = people.filter(pa.array(keep))
-    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people)
+    cells = {name: table.column(name) for name in plain if name in table.column_names}
+    if rows < len(table):
+        people = None if people is None else people.filter(pa.array(keep))
+        cells = {name: column.filter(pa.array(keep)) for name, column in cells.items()}
+    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
 
 
 def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:

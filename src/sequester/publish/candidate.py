@@ -25,6 +25,7 @@ from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.blank import blank, blank_past
 from sequester.publish.emit import check_table, write_table
+from sequester.publish.recall import rows_of
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
 
@@ -103,7 +104,12 @@ def make_candidate(
         order = np.random.default_rng(seed).permutation(np.flatnonzero(classes.member >= 0))
         histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
         audit = audit_histories(
-            histories, policy, against=policy.protect.against, registered=registered, progress=progress
+            histories,
+            policy,
+            against=policy.protect.against,
+            rows=rows_of(histories, past.labels, policy.protect.against),
+            registered=registered,
+            progress=progress,
         )
         if audit.holds or isinstance(policy.method, Static):
             break

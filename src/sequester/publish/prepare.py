@@ -30,7 +30,7 @@ from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
-from sequester.publish.recall import carry, recall
+from sequester.publish.recall import carry, recall, recall_labels
 from sequester.publish.roster import (
     Crowd,
     Roster,
@@ -262,11 +262,14 @@ def _past(crowd: Crowd, roster: Roster, state: State, policy: Policy) -> tuple[P
     person[new] = state.people + np.arange(len(new))
     values = np.hstack([crowd.values, crowd.snapshot.sensitive[:, rows[new]]])
     values[:, person] = crowd.snapshot.sensitive[:, rows]
+    plain = np.hstack([crowd.plain, crowd.snapshot.plain[:, rows[new]]])
+    plain[:, person] = crowd.snapshot.plain[:, rows]
     histories, codes = recall(state, policy, crowd.snapshot.domains, values=values)
+    labels = recall_labels(state, policy, crowd.snapshot.domains, values=values, plain=plain)
     everyone = np.concatenate([person, roster.retained])
     retained = np.zeros(len(everyone), np.bool_)
     retained[len(rows) :] = True
-    past = Past(histories, everyone, tuple(code[everyone] for code in codes), retained)
+    past = Past(histories, everyone, tuple(code[everyone] for code in codes), retained, labels)
     releases = past.first.releases
     return past, releases[-1].lo if releases else np.zeros((len(crowd.snapshot.quasi), 0), np.int32)
 

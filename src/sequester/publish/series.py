@@ -191,7 +191,7 @@ class Series:
         """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers."""
         from sequester.attacks.audit import audit_histories
         from sequester.ingest.encode import encode_list
-        from sequester.publish.recall import recall
+        from sequester.publish.recall import recall, recall_labels, rows_of
 
         with self._ledger(read_only=True) as ledger:
             state = ledger.load()
@@ -202,7 +202,14 @@ class Series:
             domains, registered = encode_list(self.policy.registration_list, self.policy, domains)
         histories, _ = recall(state, self.policy, domains)
         chosen = self.policy.protect.against if against is None else against
-        return audit_histories(histories, self.policy, against=chosen, registered=registered, progress=progress)
+        return audit_histories(
+            histories,
+            self.policy,
+            against=chosen,
+            rows=rows_of(histories, recall_labels(state, self.policy, domains), chosen),
+            registered=registered,
+            progress=progress,
+        )
 
 
 def is_idle(ledger: Ledger, policy: Policy) -> bool:
