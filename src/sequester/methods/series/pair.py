@@ -141,22 +141,6 @@ class Pair:
             surpluses(self.second, self.first, self.size, later, earlier, *bound),
         )
 
-    def traced(self, terms: Terms) -> Mask:
-        """Whether rows of an earlier class can be traced to too few people, or with too much of a value."""
-        from sequester.kernels.blocks_rows import trace_rows
-
-        counts = self.counts(terms)
-        inside = self.first >= 0
-        if not ((self.size < terms.k) | terms.excess(counts, self.size).any(axis=1))[inside].any():
-            return self._blocks()
-        earlier, later = self.earlier_counts(terms), self.later_counts(terms)
-        return self._blocks(
-            trace_rows(
-                self.first, self.second, self.size, counts, *self.near, earlier, later,
-                terms.numerator, terms.denominator, terms.k,
-            )
-        )  # fmt: skip
-
     def left(self, terms: Terms, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
         """(cells, values) and (proposed classes, values) rows that can still be a target's; lower bounds.
 

@@ -6,7 +6,8 @@ that is published about other blocks says anything about its people, and rows of
 candidates. So blocks are judged side by side, and each alone; the whole table is one block.
 
 Checked against the insider: differences of two releases by size and by value in both directions, single trajectories
-that three and more releases determine, record tracing by identity and by value, and deniability over all releases.
+that three and more releases determine, and over all releases together and whole rows (labels) that every row has
+enough people who may own it and that everybody can deny every value.
 Against the neighbor: forward, cross and backward attacks on people who exist, their compositions, and the multiset
 intersection over all subsets of releases. The audit, which shares no code with this, judges the result.
 
@@ -15,7 +16,7 @@ safe again; and trajectories that several releases determine are looked for one 
 from this check (not from an adversary). Both are NOT_NOW. Single classes are not judged: that is the static guard's.
 
 Several blocks side by side are judged without the rows of other blocks that somebody's might be taken for. That makes
-tracing and the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
+the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class Watch:
             self._pairs_of_neighbor(frame, live)
             self._compositions(frame, live, whole=whole)
         if self.insider:
-            self._deniability(frame, live)
+            self._whole_rows(frame, live)
         verdict[open_blocks & ~live] = Verdict.NO.value
         later = np.zeros(count, np.bool_)
         if self.insider:
@@ -133,7 +134,7 @@ class Watch:
         return verdict
 
     def _pairs_of_insider(self, frame: Frame, live: Mask) -> None:
-        """Differences and tracing between every earlier release and the next table."""
+        """Differences between every earlier release and the next table."""
         for release in range(frame.releases):
             pair = Pair.of(frame, release, live)
             if pair is None:
@@ -141,7 +142,6 @@ class Watch:
             live &= ~pair.differences(self.terms[0].k)
             for terms in self.terms:
                 live &= ~pair.surpluses(terms)
-                live &= ~pair.traced(terms)
 
     def _pairs_of_neighbor(self, frame: Frame, live: Mask) -> None:
         """Forward, cross and backward attacks between every earlier release and the next table."""
@@ -211,11 +211,18 @@ class Watch:
             known |= live
         return between, joining
 
-    def _deniability(self, frame: Frame, live: Mask) -> None:
-        """The linear program over all releases, of the components where somebody's own values are no solution."""
+    def _whole_rows(self, frame: Frame, live: Mask) -> None:
+        """Owners of every row and deniability, over all releases: of blocks that do not vouch for themselves."""
         from sequester.methods.series.deny import undeniable
+        from sequester.methods.series.rows import few_owners, undeniable_rows
 
+        labels, k = self.past.labels, self.terms[0].k
+        if labels is not None:
+            live &= ~few_owners(frame, labels.of[frame.person].astype(np.int64), len(labels), k=k, live=live)
+            live &= ~undeniable_rows(frame, labels, live)
+            return
         for terms in self.terms:
+            live &= ~few_owners(frame, terms.value[frame.person].astype(np.int64), terms.values, k=k, live=live)
             live &= ~undeniable(frame, terms, live)
 
 
