@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.past import Past
-from sequester.methods.series.frame import Columns, Frame, Terms, terms_of
+from sequester.methods.series.frame import Columns, Frame, Terms, label_terms, terms_of
 from sequester.methods.series.pair import Pair
 
 if TYPE_CHECKING:
@@ -71,6 +71,12 @@ class Watch:
 
     def __repr__(self) -> str:
         return f"<Watch over {self.past!r}>"
+
+    @cached_property
+    def rows(self) -> tuple[Terms, ...]:
+        """What a neighbor matches rows by: whole rows where they show more than one view, else the views."""
+        whole = label_terms(self.past, self.columns)
+        return self.terms if whole is None else (whole,)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -128,7 +134,7 @@ class Watch:
         if self.insider:
             later |= frame.determined(self.terms[0].k, live)
         if self.neighbor:
-            for terms in self.terms:
+            for terms in dict.fromkeys((*self.terms, *self.rows)):
                 later |= frame.shared(terms)
         verdict[(verdict == Verdict.YES.value) & later] = Verdict.NOT_NOW.value
         return verdict
@@ -149,7 +155,7 @@ class Watch:
             pair = Pair.of(frame, release, live)
             if pair is None:
                 continue
-            for terms in self.terms:
+            for terms in self.rows:
                 between, alone = pair.left(terms, exact=None)
                 live &= ~pair.few(between, alone, terms.k)
 
@@ -157,7 +163,7 @@ class Watch:
         """What several pairs of releases leave together for people with one history of fewer than k."""
         if frame.releases < 2:
             return
-        for terms in self.terms:
+        for terms in self.rows:
             small = (frame.size < terms.k) & (frame.after >= 0) & live[frame.block]
             if not small.any():
                 continue
