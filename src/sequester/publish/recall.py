@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
+from sequester.history.drift import steps_of
 from sequester.history.history import History
 from sequester.history.publication import Publication
 from sequester.history.sight import sights_of
@@ -55,6 +56,7 @@ def recall(
             domains=tuple(domains[name] for name in quasi),
             quasi_names=quasi,
             links=np.array([not attribute.changes for attribute in policy.quasi_identifiers.values()], np.bool_),
+            steps=steps_of(policy),
             permanent=permanent,
             kept=sight.kept,
             blank=sight.blank,
