@@ -90,10 +90,10 @@ class Buddies:
         first, second = self.known.first, self.known.second
         graph = self._graph
         rows, units = self.before[first], self.known.units
-        found = (rows > np.asarray(graph @ self.after)[first] - self.after[second]).any(axis=1)
+        found: NDArray[np.bool_] = np.any(rows > np.asarray(graph @ self.after)[first] - self.after[second], axis=1)
         # Rows that can leave for spare places at once are held by nothing; of the others only a search can tell.
-        held = np.asarray(units > np.asarray(graph @ self._loose)[first] - self._loose[second])
-        held[found | self._complete[self._component[first]]] = False
+        open_ = ~found & ~self._complete[self._component[first]]
+        held = open_[:, None] & (units > np.asarray(graph @ self._loose)[first] - self._loose[second])
         for pair in np.flatnonzero(held.any(axis=1)).tolist():
             origin, place = int(first[pair]), int(second[pair])
             values = np.flatnonzero(held[pair]).tolist()

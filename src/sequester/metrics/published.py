@@ -206,9 +206,22 @@ def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -
     ends = (f"{name}_min", f"{name}_max")
     if isinstance(attribute, Sensitive) or not set(ends) <= set(table.column_names):
         return None
-    low, high = (_texts(table.column(end).combine_chunks()) for end in ends)
-    joined = pc.binary_join_element_wise("[", low, ", ", high, "]", "")
-    return pa.chunked_array([joined])
+    return _joined(*(table.column(end) for end in ends), absent=attribute.missing == "category")
+
+
+def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.ChunkedArray:
+    """Two columns of bounds as intervals. Where values may be missing, no bounds exclude nothing."""
+    (lows, first), (highs, last) = codec.distinct(low), codec.distinct(high)
+    pairs, index = np.unique(first.astype(np.int64) * (len(highs) + 1) + last, return_inverse=True)
+    one, other = np.divmod(pairs + 1, len(highs) + 1)
+    ends = [
+        pc.take(_texts(values), pa.array(np.where(at < 0, 0, at), mask=at < 0))
+        for values, at in ((lows, one), (highs, other - 1))
+    ]
+    joined = pc.binary_join_element_wise("[", ends[0], ", ", ends[1], "]", "")
+    if absent:
+        joined = joined.fill_null(EVERYTHING)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.reshape(-1).astype(np.int32)), joined)])
 
 
 def _texts(values: pa.Array) -> pa.Array:
