@@ -48,6 +48,9 @@ def unbounded(kind: str, text: str) -> bool:
     text = text.strip()
     if not text.strip("*"):
         return True
+    inner = text.strip("[]()")
+    if inner[:1].isdigit() and inner[-1:].isdigit():
+        return False
     if kind == "number":
         bounds = number_bounds(text)
         return bounds is not None and (math.isinf(bounds.low) or math.isinf(bounds.high))

@@ -25,7 +25,7 @@ from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.blank import blank, blank_past
 from sequester.publish.emit import as_printed, write_table
-from sequester.publish.exact import Judged, read_back
+from sequester.publish.exact import Judged
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
 
@@ -118,8 +118,6 @@ def make_candidate(
         last = attempt == _REPAIRS - 1
         classes = merged if last else printed(fall_back(past, classes, merged, audit.findings))
     table = write_table(records, classes, order, numbers=policy.output.numbers)
-    judged = Judged.of(records, classes, order, policy)
-    read_back(table, judged)
     if isinstance(policy.method, Group) and registered is None:
         notes += _spent(histories, past, policy)
     return Candidate(
@@ -133,7 +131,7 @@ def make_candidate(
         measurement=measured,
         audit=audit,
         notes=tuple(notes),
-        judged=judged,
+        judged=Judged.of(records, classes, order, policy),
     )
 
 

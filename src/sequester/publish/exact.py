@@ -7,7 +7,7 @@ must be those of the same records.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from sequester.domain import codec
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import DataError, GuaranteeError
+from sequester.guarantees.criterion import row_groups
 from sequester.ingest.read import read
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
-from sequester.metrics.published import classes_of, domains_of, exact_codes, open_table
+from sequester.metrics.published import Table, cells_of, domains_of, exact_codes, open_table
 from sequester.policy.model import Policy
 
 
@@ -77,33 +78,43 @@ def read_back(source: Any, judged: Judged) -> None:
 
 def _difference(source: Any, judged: Judged) -> str | None:
     policy = judged.policy
-    table = open_table(source, policy)
+    written = read(source, missing=policy.input.missing)
+    table = open_table(written, policy)
     if table.rows != len(judged):
         return "it has not as many rows"
-    middles = np.array([policy.output.numbers == "midpoint" and domain.kind == "number" for domain in judged.domains])
-    # A middle need not be a value of the domain.
-    domains = [
-        domains_of(policy, [column])[0] if middle else domain
-        for column, domain, middle in zip(table.quasi, judged.domains, middles.tolist(), strict=True)
-    ]
-    published = classes_of(table, domains)
-    place = _matching(judged.member, published.member)
-    if place is None:
-        return "rows share their cells that were judged in different classes, or the other way round"
-    used = np.flatnonzero(place >= 0)
-    sides = ((published.lo, judged.lo), (published.hi, judged.hi))
-    if any((written[~middles][:, place[used]] != box[~middles][:, used]).any() for written, box in sides):
-        return "a cell is not the side of the box that was judged"
+    if told := _different_classes(table, judged):
+        return told
     if (exact_codes(table.sensitive, judged.sensitive_domains) != judged.sensitive).any():
         return "a sensitive value is not the one that was judged"
     names = judged.insensitive.column_names
-    if not names:
-        return None
-    plain = read(source, columns=names)
-    if set(plain.column_names) != set(names):
+    if not set(names) <= set(written.column_names):
         return "a column is missing"
-    if not all(_same_cells(plain[name], judged.insensitive[name]) for name in names):
+    if not all(_same_cells(written[name], judged.insensitive[name]) for name in names):
         return "an insensitive cell is not the one that was judged"
+    return None
+
+
+def _different_classes(table: Table, judged: Judged) -> str | None:
+    """Looks at rows only to see that those of one class have one cell each; the rest is about classes."""
+    middles = judged.policy.output.numbers == "midpoint"
+    used = np.unique(judged.member)
+    row = np.zeros(judged.lo.shape[1], np.int64)
+    row[judged.member] = np.arange(len(judged))
+    meanings = np.empty((len(judged.domains), len(used)), np.int32)
+    for axis, (column, domain) in enumerate(zip(table.quasi, judged.domains, strict=True)):
+        # A middle need not be a value of the domain.
+        middle = middles and domain.kind == "number"
+        known = domains_of(judged.policy, [column])[0] if middle else domain
+        (cells,) = cells_of(replace(table, quasi=(column,)), [known])
+        meaning = cells.meaning[column.index]
+        meanings[axis] = meaning[row[used]]
+        if (meaning != meaning[row][judged.member]).any():
+            return "rows of one class do not share their cells"
+        own = column.index[row[used]]
+        if not middle and ((cells.lo[own] != judged.lo[axis, used]) | (cells.hi[own] != judged.hi[axis, used])).any():
+            return "a cell is not the side of the box that was judged"
+    if len(row_groups(meanings)[1]) != len(used):
+        return "rows share their cells that were judged in different classes"
     return None
 
 
