@@ -106,11 +106,11 @@ def _different_classes(table: Table, judged: Judged) -> str | None:
         middle = middles and domain.kind == "number"
         known = domains_of(judged.policy, [column])[0] if middle else domain
         (cells,) = cells_of(replace(table, quasi=(column,)), [known])
-        meaning = cells.meaning[column.index]
-        meanings[axis] = meaning[row[used]]
-        if (meaning != meaning[row][judged.member]).any():
+        # To the letter: a number between two values of the domain means what its neighbours do, and tells its row.
+        if (column.index != column.index[row][judged.member]).any():
             return "rows of one class do not share their cells"
         own = column.index[row[used]]
+        meanings[axis] = cells.meaning[own]
         if not middle and ((cells.lo[own] != judged.lo[axis, used]) | (cells.hi[own] != judged.hi[axis, used])).any():
             return "a cell is not the side of the box that was judged"
     if len(row_groups(meanings)[1]) != len(used):
