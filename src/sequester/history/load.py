@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from sequester.domain.hierarchy import Codes
+from sequester.history.drift import links_of, steps_of
 from sequester.history.finest import finest_values
 from sequester.history.history import History
 from sequester.history.label import Labels, Rows
-from sequester.history.membership import Membership, find_members, links_of
+from sequester.history.membership import Membership, find_members
 from sequester.history.publication import Publication
 from sequester.history.releases import Releases, read_releases
 from sequester.history.sight import Sight, sights_of
@@ -128,7 +129,8 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         bounds=sight.bounds,
         domains=releases.domains,
         quasi_names=tuple(quasi),
-        links=links_of(releases),
+        links=links_of(policy),
+        steps=steps_of(policy),
         permanent=sight.permanent,
         kept=sight.kept,
         blank=sight.blank,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sequester.policy.model import (
     Consent,
     Diversity,
+    Drift,
     Identifier,
     Insensitive,
     Policy,
@@ -108,7 +109,11 @@ def _quasi(attribute: QuasiIdentifier) -> Iterator[str]:
         yield f"prefixes of {attribute.length} characters"
     else:
         yield _hierarchy(attribute)
-    if attribute.changes:
+    if isinstance(attribute.changes, Drift):
+        low, high = attribute.changes.by
+        unit = " days" if attribute.kind == "date" else ""
+        yield f"moves by {low:g} to {high:g}{unit} from release to release"
+    elif attribute.changes:
         yield "may change for a person"
 
 

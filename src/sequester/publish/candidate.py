@@ -24,7 +24,8 @@ from sequester.metrics.measure import Measurement
 from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.blank import blank, blank_past
-from sequester.publish.emit import check_table, write_table
+from sequester.publish.emit import as_printed, write_table
+from sequester.publish.exact import Judged
 from sequester.publish.recall import rows_of
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
@@ -41,7 +42,7 @@ class Candidate:
     """A release that is made and judged; private until it is published.
 
     records          what is published, encoded; `past` says who they are about, `guard` what each class must keep
-    order            the published order of the records
+    order            the published order of the records; `judged` are the rows in it, to hold the written file to
     crowd            the snapshot it was made from
     hashes, digests  keyed, of the snapshot's people and of what must not change about them
     """
@@ -56,6 +57,7 @@ class Candidate:
     measurement: Measurement
     audit: Audit
     notes: tuple[str, ...]
+    judged: Judged
     crowd: Crowd | None = None
     hashes: pa.Array | None = None
     digests: NDArray[np.int64] | None = None
@@ -89,8 +91,9 @@ def make_candidate(
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = made or _make(
-        past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
+    printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
+    classes = printed(
+        made or _make(past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress)
     )
     if classes.hidden is not None and classes.hidden.any():
         records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
@@ -116,12 +119,11 @@ def make_candidate(
         if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
             raise _unsafe(audit)
         if merged is None:
-            merged = _merge(past, records, guard, policy)
+            merged = printed(_merge(past, records, guard, policy))
         notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
         last = attempt == _REPAIRS - 1
-        classes = merged if last else fall_back(past, classes, merged, audit.findings)
+        classes = merged if last else printed(fall_back(past, classes, merged, audit.findings))
     table = write_table(records, classes, order, numbers=policy.output.numbers)
-    check_table(table, records, classes, order)
     if isinstance(policy.method, Group) and registered is None:
         notes += _spent(histories, past, policy)
     return Candidate(
@@ -135,6 +137,7 @@ def make_candidate(
         measurement=measured,
         audit=audit,
         notes=tuple(notes),
+        judged=Judged.of(records, classes, order, policy),
     )
 
 

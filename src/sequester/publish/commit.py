@@ -1,6 +1,6 @@
 """From a plan to a visible release: the ledger first, then the folder, and nothing in between that a kill can lose.
 
-    1  the folder is written whole, under a hidden name
+    1  the folder is written whole, under a hidden name, and read back
     2  the ledger records the release as begun
     3  the folder gets its name: from here on the world may know
     4  the ledger records that it is published
@@ -28,6 +28,7 @@ from sequester.ledger.state import HASH, Draft, Entry, Queue
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate
+from sequester.publish.exact import read_back
 from sequester.publish.files import digest_of, draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release
@@ -68,6 +69,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     draft = draft_folder(place, release.table, data, lambda digest: _texts(release, data, digest))
     step("written")
     try:
+        read_back(draft / data, candidate.judged)
         entry = ledger.begin(_draft(plan, candidate, policy, place=place, output_digest=digest_of(draft / data)))
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)

@@ -27,6 +27,7 @@ from sequester.ledger.state import State
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
@@ -156,6 +157,7 @@ def _recognise(
             np.vstack([digests[None, :], now, snapshot.plain[links]]),
             person=policy.person,
         )
+        check_moves(snapshot, number, state, policy)
     return crowd, hashes, digests
 
 

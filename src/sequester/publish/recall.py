@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
+from sequester.history.drift import steps_of
 from sequester.history.history import History
 from sequester.history.label import Labels, Plain, Rows
 from sequester.history.publication import Publication
@@ -56,6 +57,7 @@ def recall(
             domains=tuple(domains[name] for name in quasi),
             quasi_names=quasi,
             links=np.array([not attribute.changes for attribute in policy.quasi_identifiers.values()], np.bool_),
+            steps=steps_of(policy),
             permanent=permanent,
             kept=sight.kept,
             blank=sight.blank,

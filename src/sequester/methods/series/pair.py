@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.history.drift import reach
 from sequester.methods.series.frame import Frame, Ints, Longs, Mask, Terms
 
 
@@ -94,16 +95,18 @@ class Pair:
 
     @cached_property
     def near(self) -> tuple[Ints, Ints]:
-        """Pairs of classes of one block whose boxes intersect."""
+        """Pairs of classes of one block that one person can be in."""
         from sequester.kernels.blocks_pairs import near_pairs
 
         columns = self.frame.columns
+        proposed = (self.frame.lo[self.later].T, self.frame.hi[self.later].T)
+        lo, hi = reach(proposed, columns.pace, self.release - self.frame.releases)
         first, second = near_pairs(
             columns.lo[self.earlier],
             columns.hi[self.earlier],
             self.earlier_block,
-            self.frame.lo[self.later],
-            self.frame.hi[self.later],
+            np.ascontiguousarray(lo.T),
+            np.ascontiguousarray(hi.T),
             self.later_block,
         )
         return first, second
