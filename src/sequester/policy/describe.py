@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sequester.policy.model import (
     Consent,
     Diversity,
+    Drift,
     Identifier,
     Insensitive,
     Policy,
@@ -31,7 +32,7 @@ def treatment(attribute: Identifier | Insensitive | Consent | QuasiIdentifier | 
         waits = f"; a withdrawal may wait {_amount(attribute.wait, 'release')}" if attribute.wait else ""
         return f"without it a record is not published{waits}"
     if isinstance(attribute, Insensitive):
-        return "published as it is"
+        return "published as it is" + (", may change for a person" if attribute.changes else "")
     words = list(_sensitive(attribute) if isinstance(attribute, Sensitive) else _quasi(attribute))
     if attribute.missing != "refuse":
         words.append({"category": "missing is a value", "suppress": "rows without it are left out"}[attribute.missing])
@@ -108,7 +109,10 @@ def _quasi(attribute: QuasiIdentifier) -> Iterator[str]:
         yield f"prefixes of {attribute.length} characters"
     else:
         yield _hierarchy(attribute)
-    if attribute.changes:
+    if isinstance(attribute.changes, Drift):
+        low, high = attribute.changes.by
+        yield f"moves by {low:g} to {high:g} each release"
+    elif attribute.changes:
         yield "may change for a person"
 
 
