@@ -346,7 +346,8 @@ def test_a_grade_that_is_no_node_is_told_with_its_key() -> None:
 
 def test_diversity_counts_only_values_that_exclude_each_other() -> None:
     grades = {"TB": "Respiratory", "Gastritis": "high"}
-    policy = rules(protect={"k": 2, "diversity": {"kind": "distinct", "l": 2}}, attributes__disease__grades=grades)
+    single = {"k": 2, "diversity": {"kind": "distinct", "l": 2}, "against": ["outsider"]}
+    policy = rules(protect=single, attributes__disease__grades=grades)
     table = {"id": ["1", "2"], "age": [1, 1], "zip": [1, 1], "agrees": ["yes", "yes"]}
     # A row that says Respiratory may be the flu.
     with pytest.raises(sq.GuaranteeError, match="in general"):

@@ -295,7 +295,7 @@ def test_alpha_bounds_ordinary_elements_too() -> None:
             "q": {"role": "quasi-identifier", "kind": "number"},
             "s": {"role": "sensitive", "kind": "set", "ordinary": ["a"]},
         },
-        "protect": {"k": 2, "alpha": 0.5},
+        "protect": {"k": 2, "alpha": 0.5, "against": ["outsider"]},
     }  # fmt: skip
     with pytest.raises(sq.GuaranteeError, match="the promise of s that no value has more than alpha"):
         sq.anonymize(pa.table({"q": [1, 1], "s": ["a;b", "a"]}), sq.Policy.model_validate(raw))

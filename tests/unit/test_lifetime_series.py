@@ -104,7 +104,7 @@ def test_nobody_is_published_where_nobody_can_be_and_values_may_not_be_left_out(
         sq.Series.open(tmp_path / "w.ledger", policy, key=KEY).plan(ward.table(np.arange(60)), name="first", seed=1)
 
 
-def test_a_confidence_of_single_values_says_which_are_protected(tmp_path: Path) -> None:
+def test_a_confidence_of_single_values_leaves_no_other_value_without_the_lifetime_bound(tmp_path: Path) -> None:
     policy = rules(attributes__value={"role": "sensitive", "values": "transient", "confidence": {"gout": 0.5}})
     series = sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY)
     ward = Ward(3)
@@ -112,8 +112,8 @@ def test_a_confidence_of_single_values_says_which_are_protected(tmp_path: Path) 
         series.publish(ward.next(), name=f"r{number}", seed=number)
     found = series.audit()
     (history,) = found.histories
-    assert {name: bound for name, bound in zip(history.values, history.bounds, strict=True) if bound < 1} == {
-        "gout": Fraction(1, 2)
+    assert {bound for name, bound in zip(history.values, history.bounds, strict=True) if name != "*"} == {
+        Fraction(1, 2)
     }
     assert found.holds
 
@@ -157,8 +157,8 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "key", "message"),
     [
-        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "nothing that insider checks"),
-        ({"protect__against": ["neighbor", "lifetime"]}, "protect.against", "what neighbor asks for"),
+        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "insider checks nothing"),
+        ({"protect__against": ["neighbor", "lifetime"]}, "protect.against", "neighbor checks nothing"),
         ({"protect__against": ["outsider"]}, "protect.against", "nothing would check"),
         ({"protect": {"k": 3, "against": ["lifetime"]}}, "protect.lifetime", "method: group keeps it"),
         ({"attributes__value": {"role": "sensitive"}}, "method.name", "group is for values that change"),
@@ -167,7 +167,7 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
 def test_a_policy_that_group_cannot_keep_is_refused(changes: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(sq.PolicyError, match=message) as caught:
         rules(**changes)
-    assert [problem.key for problem in caught.value.problems] == [key]
+    assert key in [problem.key for problem in caught.value.problems]
 
 
 def test_release_files_are_audited_against_the_lifetime_promise_without_a_confidence() -> None:

@@ -101,4 +101,4 @@ def test_the_policy_says_what_the_promise_rests_on() -> None:
     from sequester.policy.describe import promises
 
     policy = rules(protect__lifetime={"l": 2.0, "releases": 6, "registered": "everybody.csv"})
-    assert any("as long as nobody knows which of the people in everybody.csv" in said for said in promises(policy))
+    assert any("as long as nobody knows which of the people in everybody.csv" in str(said) for said in promises(policy))

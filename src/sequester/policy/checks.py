@@ -209,11 +209,13 @@ def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issu
     linking = [name for name in ("insider", "neighbor") if name in against]
     wanted = ", ".join([*(linking if stay else []), "lifetime"])
     if changing and (linking or "lifetime" in against) and protect.get("lifetime") is None:
+        if at(raw, ("method", "name")) == "group":
+            return  # which asks for it in its own words
         yield (
             ("lifetime",),
-            f"is missing; values of {changing[0]} change, and nothing else bounds what all releases together tell about "
-            f"them. Write lifetime: {{l: 2, releases: 20}} with against: [{wanted}], or only against: [outsider], which "
-            "promises nothing beyond single releases",
+            f"is missing; values of {changing[0]} change, and nothing else bounds what all releases together tell "
+            f"about them. Write lifetime: {{l: 2, releases: 20}} with against: [{wanted}], or only against: "
+            "[outsider], which promises nothing beyond single releases",
         )
     elif changing and protect.get("lifetime") is not None and "lifetime" not in against:
         yield ("against",), f"lifetime is not among them, so nothing would check that promise; write [{wanted}]"
