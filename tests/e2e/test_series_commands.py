@@ -61,8 +61,8 @@ def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series
     assert "1 new, 90 stay" in text
     assert "1 person is held back, for 1 release at most" in text
     assert "recipient university" in text
-    assert "attack adversary required reached margin" in text
-    assert "difference insider 2 2 0 holds" in text
+    assert "attack about adversary required reached margin" in text
+    assert "difference the series insider 2 2 0 holds" in text
     assert "without a memory (unsafe)" in text
     assert "merge (always safe)" in text
     first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
