@@ -53,7 +53,7 @@ def _published(policy: sq.Policy, tables: Iterator[tuple[str, pa.Table]]) -> str
     with tempfile.TemporaryDirectory() as folder:
         series = sq.Series.open(Path(folder) / "series.ledger", policy, key=Key.of_text("the key of an experiment"))
         for name, snapshot in tables:
-            made, plan = seconds(lambda: series.plan(snapshot, name=name, seed=len(rows)))  # noqa: B023 - called at once
+            made, plan = seconds(lambda: series.plan(snapshot, name=name, seed=2**63 + len(rows)))  # noqa: B023 - called at once
             series.publish(plan)
             judged, found = seconds(series.audit)
             if not found.holds:

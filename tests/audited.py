@@ -19,5 +19,5 @@ def nameless(*tables: pa.Table) -> list[pa.Table]:
 
 
 def noted(found: sq.Audit, words: str) -> list[str]:
-    """The notes with these words in them."""
-    return [note for note in found.notes if words in note]
+    """The notes, and what was not tried, with these words in them."""
+    return [note for note in (*found.notes, *map(str, found.untried)) if words in note]

@@ -36,6 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_leak_ends_with_4_and_names_who_what_and_how(folder: Path) -> None:
     done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", cwd=folder)
     assert done.returncode == 4
+    assert done.stdout.startswith("1 person is exposed, 1 for certain.\n")
     assert "5 tied to lupus with 100%, allowed 50%" in done.stdout
     assert "--explain 1" in done.stdout
 
@@ -44,6 +45,7 @@ def test_a_safe_series_ends_with_0_and_says_what_was_tried(folder: Path) -> None
     done = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", cwd=folder)
     assert done.returncode == 0
     assert all(attack in done.stdout for attack in ("k", "confidence", "difference", "tracing", "deniability"))
+    assert done.stdout.startswith("Nobody is exposed.\n")
     assert "Nothing that was tried works" in done.stdout
 
 
@@ -56,6 +58,14 @@ def test_json_is_one_document_with_measures_and_findings(folder: Path) -> None:
     assert {"attack", "adversary", "releases", "value", "required", "observed", "people", "classes", "witness"} <= set(
         found["findings"][0]
     )
+
+
+def test_any_k_and_any_confidence_may_be_asked_about(folder: Path) -> None:
+    command = ["audit", "first.csv", "safe.csv", "-p", "policy.yaml", "--format", "json"]
+    assert invoke(*command, cwd=folder).returncode == 0
+    found = json.loads(invoke(*command, "--k", "3", "--confidence", "0.4", cwd=folder).stdout)
+    assert {"k", "confidence"} <= {finding["attack"] for finding in found["findings"]}
+    assert {finding["required"] for finding in found["findings"]} == {3, 0.4}
 
 
 def test_one_release_is_judged_on_its_own(folder: Path) -> None:
@@ -102,7 +112,7 @@ def test_a_release_that_cannot_be_audited_is_an_error_without_cells(folder: Path
 
 
 LIFETIME = POLICY.replace("role: sensitive", "role: sensitive, values: transient, ordinary: [cold, gout]").replace(
-    "{k: 2,", "{k: 2, lifetime: {l: 2, releases: 4},"
+    "{k: 2,", "{k: 2, lifetime: {l: 2, releases: 4}, against: [lifetime],"
 )
 
 
@@ -127,4 +137,4 @@ def test_a_registration_list_that_is_not_there_is_an_error(folder: Path) -> None
 def test_what_was_not_tried_is_told_with_the_reason(folder: Path) -> None:
     done = invoke("audit", "first.csv", "-p", "policy.yaml", cwd=folder)
     told = " ".join(done.stdout.split())
-    assert "note: difference, tracing and row-order were not tried: there is only one release" in told
+    assert "not promised: difference, tracing and row-order were not tried: there is only one release" in told

@@ -52,7 +52,7 @@ def test_a_valid_policy_is_summed_up_on_stdout(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "policy.yaml is valid: series clinic, person id (never published)." in done.stdout
     assert "Every class has at least 2 people." in done.stdout
-    assert "Nobody is tied to one value of illness with more than 80% confidence." in done.stdout
+    assert "Nobody is tied to one value of illness with more than 80% confidence" in done.stdout
 
 
 def test_data_that_fits_is_counted(folder: Path) -> None:

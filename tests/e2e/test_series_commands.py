@@ -61,8 +61,8 @@ def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series
     assert "1 new, 90 stay" in text
     assert "1 person is held back, for 1 release at most" in text
     assert "recipient university" in text
-    assert "attack adversary required reached margin" in text
-    assert "difference insider 2 2 0 holds" in text
+    assert "attack about adversary required reached margin" in text
+    assert "difference the series insider 2 2 0 holds" in text
     assert "without a memory (unsafe)" in text
     assert "merge (always safe)" in text
     first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
@@ -76,13 +76,13 @@ def test_a_plan_tells_what_waiting_for_more_people_would_save(folder: Path) -> N
 
 
 def test_the_json_of_a_plan_is_one_document_without_the_seed(series: Path) -> None:
-    done = invoke("plan", "q3.csv", *RULES, "--seed", "918273645", "--format", "json", cwd=series)
+    done = invoke("plan", "q3.csv", *RULES, "--seed", str(1 << 63 | 918273645), "--format", "json", cwd=series)
     found = json.loads(done.stdout)
     assert (found["number"], found["name"], found["holds"]) == (3, "q3", True)
     assert found["change"] == {"newcomers": 1, "returned": 0, "stayers": 90, "changed": 0, "leavers": 0}
     assert found["waiting"]["held"] == 1
     assert {"attack", "required", "reached", "margin", "holds"} <= set(found["checks"][0])
-    assert "918273645" not in done.stdout
+    assert str(1 << 63 | 918273645) not in done.stdout
 
 
 def test_a_saved_plan_is_published_as_it_was_planned(series: Path) -> None:
@@ -120,9 +120,9 @@ def test_a_plan_replaces_a_plan_and_nothing_else(series: Path) -> None:
     assert done.returncode == 2
     assert "no plan" in done.stderr
     assert (series / "q3.csv").read_bytes() == before
-    for seed in (1, 2):
+    for seed in (1 << 63, 2 << 63):
         assert invoke("plan", "q3.csv", *RULES, "--seed", seed, "--out", "p.json", cwd=series).returncode == 0
-    assert json.loads((series / "p.json").read_text())["seed"] == 2
+    assert json.loads((series / "p.json").read_text())["seed"] == 2 << 63
 
 
 def test_publishing_without_a_terminal_needs_yes(folder: Path) -> None:

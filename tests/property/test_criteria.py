@@ -371,7 +371,7 @@ def test_closeness_is_ordered_for_numbers_hierarchical_with_a_tree_and_equal_oth
     tree = {"all": ["x", "y"]}
     requirement = Requirement.from_policy(
         policy(
-            {"k": 1, "closeness": {"t": 0.1}},
+            {"k": 1, "closeness": {"t": 0.1}, "against": ["outsider"]},
             a={},
             b={"kind": "number", "bands": [0.0, 1.0, 2.0]},
             c={"hierarchy": tree},

@@ -59,22 +59,25 @@ def test_a_share_above_a_confidence_that_is_stricter_than_alpha_names_confidence
 
 
 def test_an_alpha_of_some_values_leaves_the_others_free() -> None:
-    assert not sq.audit([FLU], policy({"k": 2, "alpha": {"flu": 0.6}})).holds
-    assert sq.audit([FLU], policy({"k": 2, "alpha": {"hiv": 0.6}})).holds
+    assert not sq.audit([FLU], policy({"k": 2, "alpha": {"flu": 0.6}, "against": ["outsider"]})).holds
+    assert sq.audit([FLU], policy({"k": 2, "alpha": {"hiv": 0.6}, "against": ["outsider"]})).holds
 
 
 def test_alpha_bounds_every_attribute_and_combinations() -> None:
     job = {"role": "sensitive"}
     alike = table("1 [20-29] flu cook", "2 [20-29] flu cook", "3 [20-29] hiv cook", names="id age ill job")
-    each = sq.audit([alike], policy({"k": 2, "alpha": 0.6}, job=job))
+    promised = {"k": 2, "alpha": 0.6, "against": ["outsider"]}
+    each = sq.audit([alike], policy(promised, job=job))
     assert [(finding.attribute, finding.value) for finding in each.findings] == [("ill", "flu"), ("job", "cook")]
-    joint = sq.audit([alike], policy({"k": 2, "alpha": 0.6, "sensitive": "joint"}, job=job))
+    joint = sq.audit([alike], policy(promised | {"sensitive": "joint"}, job=job))
     assert [(finding.value, finding.required) for finding in joint.findings] == [("flu and cook", 0.6)]
 
 
 def test_alpha_is_no_bound_for_releases_together() -> None:
     again = table("3 [20-29] hiv", "1 [20-29] flu", "2 [20-29] flu", "6 [30-39] gout", "5 [30-39] hiv", "4 [30-39] flu")
-    found = sq.audit([FLU, again], policy({"k": 2, "alpha": 0.6}), against=["insider", "neighbor"])
+    found = sq.audit(
+        [FLU, again], policy({"k": 2, "alpha": 0.6, "against": ["outsider"]}), against=["insider", "neighbor"]
+    )
     assert {finding.attack for finding in found.findings} == {"confidence"}
     assert noted(found, "deniability was not tried: no value has a bound")
 
@@ -119,7 +122,11 @@ TWO = [
 
 def test_everything_that_was_asked_for_and_not_tried_has_a_note() -> None:
     people = table(*(f"{n} 2{n}" if n < 4 else f"{n} 3{n}" for n in range(1, 7)), names="id age")
-    rules = [policy({"k": 2}), policy({"k": 2, "confidence": 0.7}), policy({"k": 2}, ill=TRANSIENT)]
+    rules = [
+        policy({"k": 2}),
+        policy({"k": 2, "confidence": 0.7}),
+        policy({"k": 2, "against": ["outsider"]}, ill=TRANSIENT),
+    ]
     for releases in (TWO, TWO[:1], nameless(*TWO), nameless(TWO[0])):
         for given_ in rules:
             for population in (None, [people] * len(releases)):
@@ -154,7 +161,7 @@ def test_a_note_says_why(releases: list[pa.Table], protect: dict[str, Any], note
 
 
 def test_of_values_that_change_a_list_of_everybody_would_do() -> None:
-    promised = policy({"k": 2, "lifetime": {"l": 2, "releases": 2}}, ill=TRANSIENT)
+    promised = policy({"k": 2, "lifetime": {"l": 2, "releases": 2}, "against": ["lifetime"]}, ill=TRANSIENT)
     found = sq.audit(nameless(*TWO), promised, against=["all"])
     assert noted(found, "or a population, or a registration list")
 
@@ -169,14 +176,15 @@ def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:
 def test_an_attack_that_one_attribute_is_not_open_to_is_noted_with_its_name() -> None:
     rows = ["1 [20-29] flu cook", "2 [20-29] hiv mime"]
     pair = [table(*rows, names="id age ill job"), table(*rows[::-1], names="id age ill job")]
-    found = sq.audit(pair, policy({"k": 2, "confidence": 0.5}, ill=TRANSIENT, job={"role": "sensitive"}))
+    promised = {"k": 2, "confidence": 0.5, "lifetime": {"l": 2, "releases": 2}, "against": ["insider", "lifetime"]}
+    found = sq.audit(pair, policy(promised, ill=TRANSIENT, job={"role": "sensitive"}))
     assert "difference" in found.tried
     assert noted(found, "deniability were not tried on ill: values may change from release to release")
 
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_a_finding_that_is_not_there_has_no_story(number: int) -> None:
-    found = sq.audit([FLU], policy({"k": 2, "alpha": 0.6}))
+    found = sq.audit([FLU], policy({"k": 2, "alpha": 0.6, "against": ["outsider"]}))
     with pytest.raises(IndexError, match="there are 1 findings, counted from 1"):
         found.explain(number)
 

@@ -36,7 +36,7 @@ def test_every_release_of_a_series_with_churn_is_published_and_holds(tmp_path: P
     ward = Ward(1)
     for number in range(6):
         table = ward.next()
-        plan = series.plan(table, name=f"r{number}", seed=number)
+        plan = series.plan(table, name=f"r{number}", seed=2**63 + number)
         assert plan.holds
         assert plan.records + plan.waiting.left_out == table.num_rows
         assert plan.waiting.held == plan.waiting.retained == 0
@@ -56,7 +56,7 @@ def test_without_group_the_same_series_breaks_the_promise(tmp_path: Path) -> Non
     series = sq.Series.open(tmp_path / "ward.ledger", rules(method={"name": "static"}), key=KEY)
     ward = Ward(1)
     for number in range(2):
-        series.publish(ward.next(), name=f"r{number}", seed=number, i_know_this_leaks=True)
+        series.publish(ward.next(), name=f"r{number}", seed=2**63 + number, i_know_this_leaks=True)
     assert not series.audit().holds
 
 
@@ -67,13 +67,13 @@ def test_of_people_who_fit_nowhere_the_fewest_values_are_left_out_and_counted(tm
     )
     ward = Ward(2, people=60)
     ward.value = np.array(["gout"] * 30 + ["none"] * 30)
-    plan = series.plan(ward.table(np.arange(60)), name="first", seed=1)
+    plan = series.plan(ward.table(np.arange(60)), name="first", seed=2**63 + 1)
     share = 1 - 0.5 ** (1 / 3)
     assert plan.waiting.hidden == 30 - int(60 * share)
     assert (plan.waiting.left_out, plan.records) == (0, 60)
     release = series.publish(plan)
     assert release.table["value"].to_pylist().count("*") == plan.waiting.hidden
-    again = series.plan(ward.table(np.arange(60)), name="second", seed=1)
+    again = series.plan(ward.table(np.arange(60)), name="second", seed=2**63 + 1)
     assert again.change.stayers == 60
     assert again.holds
 
@@ -83,14 +83,14 @@ def test_refuse_stops_where_somebody_would_be_left_out(tmp_path: Path) -> None:
     ward = Ward(2, people=60)
     ward.value = np.array(["gout"] * 30 + ["none"] * 30)
     with pytest.raises(sq.GuaranteeError, match="can be in no class that keeps what is promised"):
-        series.plan(ward.table(np.arange(60)), name="first", seed=1)
+        series.plan(ward.table(np.arange(60)), name="first", seed=2**63 + 1)
     assert series.releases() == []
 
 
 def test_where_every_value_is_too_frequent_most_are_left_out(series: sq.Series) -> None:
     ward = Ward(2, people=60)
     ward.value = np.array(["gout", "flu"] * 30)
-    plan = series.plan(ward.table(np.arange(60)), name="first", seed=1)
+    plan = series.plan(ward.table(np.arange(60)), name="first", seed=2**63 + 1)
     share = 1 - 0.5 ** (1 / 6)
     assert plan.waiting.hidden == 60 - 2 * int(60 * share)
     assert plan.records == 60
@@ -101,19 +101,21 @@ def test_nobody_is_published_where_nobody_can_be_and_values_may_not_be_left_out(
     ward = Ward(2, people=60)
     ward.value = np.array(["gout", "flu"] * 30)
     with pytest.raises(sq.GuaranteeError, match="nobody can be published"):
-        sq.Series.open(tmp_path / "w.ledger", policy, key=KEY).plan(ward.table(np.arange(60)), name="first", seed=1)
+        sq.Series.open(tmp_path / "w.ledger", policy, key=KEY).plan(
+            ward.table(np.arange(60)), name="first", seed=2**63 + 1
+        )
 
 
-def test_a_confidence_of_single_values_says_which_are_protected(tmp_path: Path) -> None:
+def test_a_confidence_of_single_values_leaves_no_other_value_without_the_lifetime_bound(tmp_path: Path) -> None:
     policy = rules(attributes__value={"role": "sensitive", "values": "transient", "confidence": {"gout": 0.5}})
     series = sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY)
     ward = Ward(3)
     for number in range(3):
-        series.publish(ward.next(), name=f"r{number}", seed=number)
+        series.publish(ward.next(), name=f"r{number}", seed=2**63 + number)
     found = series.audit()
     (history,) = found.histories
-    assert {name: bound for name, bound in zip(history.values, history.bounds, strict=True) if bound < 1} == {
-        "gout": Fraction(1, 2)
+    assert {bound for name, bound in zip(history.values, history.bounds, strict=True) if name != "*"} == {
+        Fraction(1, 2)
     }
     assert found.holds
 
@@ -125,7 +127,7 @@ def test_two_attributes_that_change_are_protected_each(tmp_path: Path) -> None:
     for number in range(3):
         table = ward.next()
         other = ward.random.choice(NAMES, table.num_rows, p=SHARES)
-        series.publish(table.append_column("other", pa.array(other)), name=f"r{number}", seed=number)
+        series.publish(table.append_column("other", pa.array(other)), name=f"r{number}", seed=2**63 + number)
     found = series.audit()
     assert len(found.histories) == 2
     assert found.holds
@@ -134,9 +136,9 @@ def test_two_attributes_that_change_are_protected_each(tmp_path: Path) -> None:
 
 def test_new_values_may_appear_in_later_releases(series: sq.Series) -> None:
     ward = Ward(5)
-    series.publish(ward.next(), name="first", seed=1)
+    series.publish(ward.next(), name="first", seed=2**63 + 1)
     ward.value = np.where(np.arange(ward.people) % 37 == 0, "aneurysm", ward.value)
-    series.publish(ward.next(), name="second", seed=1)
+    series.publish(ward.next(), name="second", seed=2**63 + 1)
     found = series.audit()
     assert "aneurysm" in found.histories[0].values
     assert found.holds
@@ -146,7 +148,7 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
     import pyarrow.csv as csv
 
     ward = Ward(6)
-    series.publish(ward.next(), name="first", seed=1)
+    series.publish(ward.next(), name="first", seed=2**63 + 1)
     source = tmp_path / "second.csv"
     csv.write_csv(ward.next(), source)
     plan = series.plan(source)
@@ -157,8 +159,8 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "key", "message"),
     [
-        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "nothing that insider checks"),
-        ({"protect__against": ["neighbor", "lifetime"]}, "protect.against", "what neighbor asks for"),
+        ({"protect__against": ["insider", "lifetime"]}, "protect.against", "insider checks nothing"),
+        ({"protect__against": ["neighbor", "lifetime"]}, "protect.against", "neighbor checks nothing"),
         ({"protect__against": ["outsider"]}, "protect.against", "nothing would check"),
         ({"protect": {"k": 3, "against": ["lifetime"]}}, "protect.lifetime", "method: group keeps it"),
         ({"attributes__value": {"role": "sensitive"}}, "method.name", "group is for values that change"),
@@ -167,7 +169,7 @@ def test_a_saved_plan_is_made_again_exactly(series: sq.Series, tmp_path: Path) -
 def test_a_policy_that_group_cannot_keep_is_refused(changes: dict[str, Any], key: str, message: str) -> None:
     with pytest.raises(sq.PolicyError, match=message) as caught:
         rules(**changes)
-    assert [problem.key for problem in caught.value.problems] == [key]
+    assert key in [problem.key for problem in caught.value.problems]
 
 
 def test_release_files_are_audited_against_the_lifetime_promise_without_a_confidence() -> None:

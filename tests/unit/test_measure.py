@@ -222,7 +222,9 @@ def test_codes_that_a_frame_holds_as_integers_get_their_zeros_back():
 
 def test_a_sensitive_number_is_measured_in_its_bands():
     income = {"role": "sensitive", "kind": "number", "bands": [0, 10, 20, 30]}
-    made = policy({"k": 2, "closeness": {"t": 0.5}}, zip={}, sex={}, diagnosis={}, income=income)
+    made = policy(
+        {"k": 2, "closeness": {"t": 0.5}, "against": ["outsider"]}, zip={}, sex={}, diagnosis={}, income=income
+    )
     names = ("age", "income")
     numbers = table(("1", "5"), ("1", "25"), ("2", "9.5"), ("2", "30"), names=names)
     bands = table(("1", "[0-10)"), ("1", "[20-30]"), ("2", "[0, 10)"), ("2", "[20-30]"), names=names)
@@ -343,7 +345,7 @@ def test_the_judge_loads_no_code_of_the_methods():
 
 def test_json_is_valid_even_when_a_ratio_is_infinite():
     rows = [("1", "F", "x"), ("1", "F", "x")]
-    made = policy({"k": 1, "diversity": {"kind": "recursive", "c": 2.0, "l": 2}}, zip={})
+    made = policy({"k": 1, "diversity": {"kind": "recursive", "c": 2.0, "l": 2}, "against": ["outsider"]}, zip={})
     found = measure(table(*rows, names=("age", "sex", "diagnosis")), made)
     data = json.loads(found.to_json())
     assert data["holds"] is False

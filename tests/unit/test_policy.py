@@ -209,7 +209,10 @@ def test_scalars_are_read_as_in_yaml_1_2(tmp_path: Path) -> None:
 
 def test_a_yes_is_not_a_boolean(tmp_path: Path) -> None:
     raw = changed("attributes", "age", "changes", to="yes")
-    assert problems_of(raw) == {"attributes.age.changes": "must be true or false"}
+    assert problems_of(raw) == {
+        "attributes.age.changes": "must be true or false, or for a number or date of the quasi-identifiers "
+        "{by: [least, most]}"
+    }
 
 
 @pytest.mark.parametrize(
@@ -446,9 +449,15 @@ def test_the_json_schema_describes_every_key() -> None:
 def test_a_policy_is_described_in_sentences(folder: Path) -> None:
     (folder / "policy.yaml").write_text(CONTRACT)
     policy = Policy.load(folder / "policy.yaml")
-    assert promises(policy)[:2] == [
+    said = promises(policy)
+    assert [str(promise) for promise in said[:2]] == [
         "Every class has at least 5 people.",
-        "Ordinary values aside, nobody is tied to one value of diagnosis with more than 50% confidence.",
+        "Ordinary values aside, nobody is tied to one value of diagnosis with more than 50% confidence by her class.",
+    ]
+    assert [(promise.about, promise.against) for promise in said] == [
+        *[("each release", "outsider")] * 3,
+        *[("the series", "insider")] * 2,
+        *[("the series", "neighbor")] * 2,
     ]
     assert treatment(policy.attributes["age"]) == "0 to 120, any interval"
     assert notes(policy) == ["lifetime is about transient values, and no sensitive attribute has values: transient."]
@@ -463,7 +472,7 @@ def test_every_kind_of_promise_has_a_sentence() -> None:
         "k_map": {"k": 7, "population": "people.csv"},
         "sensitive": "both",
     }
-    said = "\n".join(promises(Policy.model_validate(raw)))
+    said = "\n".join(map(str, promises(Policy.model_validate(raw))))
     for words in ("25%", "75%", "30%", "within 0.2", "(3,2)-diverse", "at least 7 people of people.csv", "combination"):
         assert words in said
 

@@ -82,7 +82,7 @@ def test_a_list_goes_by_the_published_classes_where_a_population_merges_them() -
 
 
 def test_a_list_nobody_asked_for_is_not_used_and_that_is_noted() -> None:
-    found = sq.audit([table(*ROWS)], policy({"k": 2}), registered=EVERYBODY)
+    found = sq.audit([table(*ROWS)], policy({"k": 2, "against": ["outsider"]}), registered=EVERYBODY)
     assert noted(found, "the registration list is not used")
 
 
@@ -99,4 +99,4 @@ def test_a_list_nobody_asked_for_is_not_used_and_that_is_noted() -> None:
 )
 def test_what_is_no_registration_list_is_refused(people: pa.Table, person: str | None, message: str) -> None:
     with pytest.raises(sq.DataError, match=re.escape(message)):
-        sq.audit(nameless(table(*ROWS)), policy({"k": 2}, person=person), registered=people)
+        sq.audit(nameless(table(*ROWS)), policy({"k": 2, "against": ["outsider"]}, person=person), registered=people)

@@ -23,11 +23,25 @@ FACTS: dict[str, Any] = {
     "loss": {"ail": 0.537, "ncp": 0.146},
     "promises": [{"promise": "every class has at least 5 records", "required": 5.0, "observed": 5.0, "holds": True}],
     "checks": [
-        {"attack": "difference", "adversary": "insider", "required": 5.0, "reached": 1.0, "holds": False},
-        {"attack": "confidence", "adversary": "outsider", "required": None, "reached": 0.5, "holds": True},
+        {
+            "attack": "difference",
+            "adversary": "insider",
+            "required": 5.0,
+            "reached": 1.0,
+            "holds": False,
+            "about": "the series",
+        },
+        {
+            "attack": "confidence",
+            "adversary": "outsider",
+            "required": None,
+            "reached": 0.5,
+            "holds": True,
+            "about": "each release",
+        },
     ],
-    "price": {"release": {"ail": 0.537}, "static": {"ail": 0.431}, "merge": {"ail": 0.589}},
-    "waiting": {"held": 12, "retained": 0, "left_out": 0, "oldest": 2},
+    "untried": [{"attacks": ["backward", "cross"], "why": "nobody joined", "on": ["job"]}],
+    "holds": False,
     "digests": {"data": "ab" * 32},
 }
 
@@ -35,7 +49,7 @@ FACTS: dict[str, Any] = {
 class Reader(HTMLParser):
     """Collects the text of a page and checks that every tag is closed."""
 
-    VOID = frozenset({"meta", "rect"})
+    VOID = frozenset({"meta"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,9 +82,9 @@ def test_the_page_says_what_is_promised_what_works_and_what_it_cost() -> None:
     assert "clinic, release 3: 2026-q3" in text
     assert "every class has at least 5 records 5 5 kept" in text
     assert "People left by subtracting releases insider 5 1 broken" in text
-    assert "this release 0.537 without a memory (unsafe) 0.431 merge (Byun et al.) 0.589" in text
-    assert "12 people who came and are not published yet" in text
-    assert "2 releases the longest has waited" in text
+    assert "Not tried, and so not promised attack why backward, cross (on job) nobody joined" in text
+    assert "normalized certainty penalty (NCP), 0 to 1 0.146" in text
+    assert "Share of one sensitive value" not in text
     assert "ab" * 32 in text
 
 
@@ -79,9 +93,14 @@ def test_names_are_escaped() -> None:
     assert "<script>" not in release_page({**FACTS, "name": "<script>"})
 
 
-@pytest.mark.parametrize("missing", ["checks", "price", "waiting", "digests"])
+def test_a_release_that_leaks_says_so_in_words() -> None:
+    assert "published although attacks work" in read(FACTS)
+    assert "attacks work" not in read({**FACTS, "holds": True})
+
+
+@pytest.mark.parametrize("missing", ["checks", "untried", "digests"])
 def test_what_a_single_release_does_not_have_is_left_out(missing: str) -> None:
     text = read({key: value for key, value in FACTS.items() if key != missing})
-    assert ("What an adversary" in text) == (missing != "checks")
-    assert ("Who waits" in text) == (missing != "waiting")
+    assert ("all earlier releases together" in text) == (missing != "checks")
+    assert ("Not tried" in text) == (missing != "untried")
     assert ("SHA-256" in text) == (missing != "digests")

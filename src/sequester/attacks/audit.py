@@ -6,10 +6,13 @@ import html
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks, why_untried
+from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.untried import Untried
 from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
@@ -29,7 +32,7 @@ SMALLEST = frozenset({"k", "diversity", "forward", "cross", "backward", "differe
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What was tried, what it reached, and what works.
+    """Who is exposed, what was tried, what it reached, and what was not tried, about which nothing is said.
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
     """
@@ -40,11 +43,23 @@ class Audit:
     notes: tuple[str, ...]
     histories: tuple[History, ...]
     published: tuple[History, ...] = ()
+    untried: tuple[Untried, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether no attack that was asked for works."""
         return not self.findings
+
+    @cached_property
+    def exposed(self) -> Exposed:
+        """How many people are exposed: in all, per attack, value and release."""
+        return Exposed.of(self.findings)
+
+    def reached(self, attack: str) -> str:
+        """What an attack reached, for reading. Row orders agree a little by chance: only more than that is a number."""
+        if attack == "row-order" and not any(finding.attack == attack for finding in self.findings):
+            return "as by chance"
+        return _number(self.measures.get(attack))
 
     def explain(self, number: int) -> str:
         """One finding, counted from 1, as a story with the published rows it rests on. It may name people."""
@@ -59,9 +74,11 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Plain values. Findings hold sensitive values and person ids: for the publisher, not for the public."""
         return {
+            "exposed": self.exposed.to_dict(),
             "holds": self.holds,
             "releases": len(self.histories[0]) if self.histories else 0,
             "tried": list(self.tried),
+            "untried": [one.to_dict() for one in self.untried],
             "measures": dict(self.measures),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": list(self.notes),
@@ -74,16 +91,26 @@ class Audit:
     def __repr__(self) -> str:
         releases = len(self.histories[0]) if self.histories else 0
         verdict = "holds" if self.holds else f"{len(self.findings)} findings"
-        return f"<Audit of {releases} releases: {len(self.tried)} attacks tried, {verdict}>"
+        who = "" if self.holds else f"{str(self.exposed).rstrip('.')}; "
+        return f"<Audit of {releases} releases: {who}{len(self.tried)} attacks tried, {verdict}>"
 
     def _repr_html_(self) -> str:
-        broken = {finding.attack for finding in self.findings}
+        by_attack = self.exposed.by_attack
         rows = "".join(
-            f"<tr><td>{html.escape(attack)}</td><td>{_number(self.measures.get(attack))}</td>"
-            f"<td>{'works' if attack in broken else 'fails'}</td></tr>"
+            f"<tr><td>{html.escape(attack)}</td><td>{self.reached(attack)}</td>"
+            f"<td>{f'exposed: {by_attack[attack]}' if attack in by_attack else 'safe'}</td></tr>"
             for attack in self.tried
         )
-        return f"<table><tr><th>attack</th><th>reached</th><th></th></tr>{rows}</table>"
+        head = f"<p><b>{html.escape(str(self.exposed))}</b></p>"
+        groups = "".join(
+            f"<tr><td>{what}</td><td>{html.escape(which)}</td><td>{tally}</td></tr>"
+            for what, which, tally in self.exposed.groups()
+            if what != "attack"
+        )
+        who = f"<table><tr><th>per</th><th></th><th>exposed</th></tr>{groups}</table>" if groups else ""
+        left = "".join(f"<li>{html.escape(str(one))}</li>" for one in self.untried)
+        table = f"<table><tr><th>attack</th><th>reached</th><th></th></tr>{rows}</table>"
+        return f"{head}{table}{who}" + (f"<p>Not tried, and so not promised:</p><ul>{left}</ul>" if left else "")
 
 
 def audit(
@@ -154,7 +181,7 @@ def audit_histories(
     measures: dict[str, float] = {}
     tried = []
     notes = [note for history in histories for note in history.notes]
-    untried: dict[tuple[str, str], list[str]] = {}
+    untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for number, attack in enumerate(attacks):
         if progress is not None:
             progress(attack, number, len(attacks))
@@ -175,15 +202,19 @@ def audit_histories(
             if (result.measure is not None or result.findings) and attack not in tried:
                 tried.append(attack)
         for why, attributes in reasons.items():
-            on = "" if len(attributes) == len(looked_at) else f" on {_listed(attributes)}"
+            on = () if len(attributes) == len(looked_at) else tuple(attributes)
             untried.setdefault((on, why), []).append(attack)
     if registered is not None and "breach" not in attacks:
         notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
-    for (on, why), names in untried.items():
-        notes.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} not tried{on}: {why}")
-    told = tuple(dict.fromkeys(notes))
-    told_of = (*histories, *(() if rows is None else (rows.people,)))
-    return Audit(_distinct(findings), measures, tuple(tried), told, told_of, tuple(published or ()))
+    return Audit(
+        findings=_distinct(findings),
+        measures=measures,
+        tried=tuple(tried),
+        notes=tuple(dict.fromkeys(notes)),
+        histories=(*histories, *(() if rows is None else (rows.people,))),
+        published=tuple(published or ()),
+        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,15 +318,12 @@ def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     kept = []
     for finding in findings:
         about = None if finding.value is None else finding.attribute
-        key = (finding.attack, finding.releases, finding.value, about, finding.classes, finding.people)
+        where = (finding.releases, finding.classes, finding.people)
+        key = (finding.attack, finding.value, about, finding.required, where)
         if key not in seen:
             seen.add(key)
             kept.append(finding)
     return tuple(sorted(kept, key=lambda finding: not finding.about_value))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def _number(value: float | None) -> str:

@@ -56,21 +56,22 @@ def _counted(witness: Mapping[str, Any]) -> dict[tuple[int, int], set[str]]:
 
 
 def headline(finding: Finding) -> str:
-    """One line: who is exposed, to whom, and how much."""
-    who = _names(finding.people)
+    """One line: who is exposed, to whom, and how much; where nobody is known, somebody may be."""
+    who, is_ = (_names(finding.people), "") if finding.people else ("somebody", "may be ")
     where = f"release {finding.releases[0]}" if len(finding.releases) == 1 else f"releases {_list(finding.releases)}"
     if finding.about_value:
         return (
-            f"{finding.attack}: {who} tied to {finding.value} with {_share(finding.observed)}, "
+            f"{finding.attack}: {who} {is_}tied to {finding.value} with {_share(finding.observed)}, "
             f"allowed {_share(finding.required)} ({where}, {finding.adversary})"
         )
     if finding.value is not None:
         return (
-            f"{finding.attack}: a row with {finding.value} can be {who}'s only: {_people(finding.observed)}, "
+            f"{finding.attack}: a row with {finding.value} {'can' if finding.people else 'may'} be {who}'s only: "
+            f"{_people(finding.observed)}, "
             f"required {finding.required:g} ({where}, {finding.adversary})"
         )
     return (
-        f"{finding.attack}: {who} hidden among {finding.observed:g}, "
+        f"{finding.attack}: {who} {is_}hidden among {finding.observed:g}, "
         f"required {finding.required:g} ({where}, {finding.adversary})"
     )
 
@@ -97,6 +98,12 @@ def _tell_difference(finding: Finding) -> str:
 
 
 def _tell_intersection(finding: Finding) -> str:
+    if not finding.people:
+        return (
+            f"The classes below of the releases {_list(finding.releases)} meet, so somebody may be in all of them. Her "
+            f"value is then one that all these classes have, and of what they share, {_share(finding.observed)} is "
+            f"{finding.value}."
+        )
     return (
         f"{_names(finding.people)} must be in one class of each of the releases {_list(finding.releases)}, so the "
         f"value is one that all these classes have. Of what they share, {_share(finding.observed)} is {finding.value}."
@@ -174,9 +181,10 @@ def _where(row: Mapping[str, Any], releases: int) -> str:
 
 
 def _tell_cracks(finding: Finding) -> str:
+    whom = _names(finding.people) if finding.people else "somebody who may be in both"
     return (
         "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
-        f"target's are excluded, and {finding.observed:g} remain for {_names(finding.people)}."
+        f"target's are excluded, and {finding.observed:g} remain for {whom}."
     )
 
 

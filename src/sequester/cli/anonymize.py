@@ -40,7 +40,12 @@ def anonymize(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes the row order repeatable; keep it private.", show_default="random")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Makes the row order repeatable, for experiments; whoever guesses it knows the order of the table.",
+            show_default="random",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file or an earlier release.")] = False,
     show_values: Annotated[
@@ -69,16 +74,19 @@ def anonymize(
         release = anonymize(data, rules, seed=seed, show_values=shown, progress=tell)
         files = release.save(place, force=force)
     if format is Format.JSON:
-        print_json({**release.to_dict(), "files": [str(file) for file in files]})
+        # What is printed is for the publisher: what was left out counts, of which release.json does not speak.
+        own = {"suppressed": release.suppressed, "loss": release.loss}
+        print_json({**release.to_dict(), **own, "files": [str(file) for file in files]})
     else:
-        _show(data, release, files)
+        _show(data, release, files, seed)
 
 
-def _show(data: Path, release: Release, files: list[Path]) -> None:
+def _show(data: Path, release: Release, files: list[Path], seed: int | None) -> None:
     from rich.text import Text
 
     from sequester.cli.summary import show_files, show_measurement
     from sequester.cli.terminal import console
+    from sequester.publish.series import SEED_BITS
 
     screen = console()
     screen.print(
@@ -86,4 +94,10 @@ def _show(data: Path, release: Release, files: list[Path]) -> None:
     )
     screen.print()
     show_measurement(screen, release.measurement)
+    if seed is not None and seed.bit_length() < SEED_BITS:
+        screen.print()
+        screen.print(
+            Text(f"note: a seed of fewer than {SEED_BITS} bits can be guessed, and with it the order of rows; do not "
+                 "publish this table, or anonymize it without --seed.", "dim")
+        )  # fmt: skip
     show_files(screen, files)

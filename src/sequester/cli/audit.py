@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
+    from sequester.policy import Policy
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -23,6 +24,8 @@ $ sequester audit r1.csv r2.csv -p policy.yaml --population p1.csv --population 
 $ sequester audit r1.csv r2.csv -p policy.yaml --against lifetime --registered everybody.csv
 
 $ sequester audit --ledger hospital.ledger -p policy.yaml
+
+$ sequester audit --ledger hospital.ledger -p policy.yaml --against neighbor --k 10 --confidence 0.3
 """
 _SHOWN = 20
 
@@ -54,6 +57,15 @@ def audit(
         list[str] | None,
         typer.Option("--against", help="outsider, neighbor, insider, lifetime, any or all; default: the policy's."),
     ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Ask about this k instead of the policy's.", show_default=False)
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Ask about this confidence, for all values that are not ordinary.", show_default=False
+        ),
+    ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
     show_values: Annotated[
@@ -63,28 +75,30 @@ def audit(
 ) -> None:
     """Try every attack on a series of releases, made by any tool; exit code 4 if one works.
 
-    Findings name sensitive values and, where they are known, people: keep the output private.
+    Begins with how many people are exposed. Findings name sensitive values and, where they are known, people: keep the
+    output private. Of a ledger any adversary and any bound may be asked about; asking changes nothing.
     """
     if (ledger is None) == (not releases):
         raise typer.BadParameter("name the files of releases, or a ledger with --ledger", param_hint="RELEASES")
     if ledger is not None and (population or registered or paper):
         message = "a ledger knows who was there, and is audited exactly; leave --population, --registered, --paper out"
         raise typer.BadParameter(message, param_hint="--ledger")
+    if confidence == 0:
+        raise typer.BadParameter("must be above 0", param_hint="--confidence")
 
     from sequester.attacks.audit import audit as run
-    from sequester.cli.series import open_series
     from sequester.cli.terminal import progress, values_may_show
     from sequester.policy import Policy
+    from sequester.publish.question import with_bounds
 
     loaded = Policy.load(policy)
-    series = None if ledger is None else open_series(ledger, loaded, begin=False)
     with progress() as tell:
-        if series is not None:
-            found = series.audit(against=against, progress=tell)
+        if ledger is not None:
+            found = _of_ledger(ledger, loaded, against=against, k=k, confidence=confidence, progress=tell)
         else:
             found = run(
                 releases or [],
-                loaded,
+                with_bounds(loaded, k=k, confidence=confidence),
                 population=population or None,
                 registered=registered,
                 against=against,
@@ -102,6 +116,17 @@ def audit(
         _show(found)
     if not found.holds:
         raise typer.Exit(4)
+
+
+def _of_ledger(path: Path, policy: Policy, **question: Any) -> Audit:
+    from sequester.cli.series import read_ledger
+    from sequester.errors import LedgerError, Problem
+    from sequester.publish.question import audit_ledger
+
+    if not path.exists():
+        raise LedgerError(Problem("there is no ledger here", file=str(path)))
+    with read_ledger(path) as ledger:
+        return audit_ledger(ledger, policy, **question)
 
 
 def _print_json(found: Audit, number: int | None) -> None:
@@ -130,27 +155,29 @@ def _show(found: Audit) -> None:
     from sequester.cli.terminal import console
 
     screen = console()
+    screen.print(Text(str(found.exposed), "bold green" if found.holds else "bold red"), soft_wrap=True)
+    screen.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
-    for title in ("attack", "adversary", "reached", "findings"):
+    for title in ("attack", "adversary", "reached", "findings", ""):
         table.add_column(title)
     for attack in found.tried:
         works = sum(finding.attack == attack for finding in found.findings)
-        reached = found.measures.get(attack)
-        style = "bold red" if works else "green"
         table.add_row(
             Text(attack, "bold"),
             adversary_of(attack),
-            "" if reached is None else f"{reached:.4g}",
-            Text(str(works) if works else "none", style),
+            found.reached(attack),
+            str(works) if works else "none",
+            Text(str(found.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),
         )
     screen.print(table)
+    _show_groups(found)
+    for one in found.untried:
+        screen.print(Text(f"not promised: {one}", "dim"))
     for note in found.notes:
         screen.print(Text(f"note: {note}", "dim"))
     screen.print()
     if found.holds:
-        screen.print(
-            Text("Nothing that was tried works: what the policy requires holds for these releases together.", "green")
-        )
+        screen.print(Text("Nothing that was tried works on these releases together.", "green"))
         return
     for place, finding in enumerate(found.findings[:_SHOWN], start=1):
         screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)
@@ -158,3 +185,26 @@ def _show(found: Audit) -> None:
         screen.print(f"    ... and {len(found.findings) - _SHOWN} more")
     screen.print()
     screen.print(Text("Tell one as a story with --explain 1.", "dim"))
+
+
+def _show_groups(found: Audit) -> None:
+    """The exposed per value and per release; attacks have them in their own table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from sequester.cli.terminal import console
+
+    groups = [group for group in found.exposed.groups() if group[0] != "attack"]
+    if not groups:
+        return
+    screen = console()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
+    for title in ("per", "", "exposed"):
+        table.add_column(title)
+    for per, which, tally in groups[:_SHOWN]:
+        table.add_row(per, Text(which), str(tally))
+    screen.print()
+    screen.print(table)
+    if len(groups) > _SHOWN:
+        screen.print(f"... and {len(groups) - _SHOWN} more, in --format json")
+    screen.print()

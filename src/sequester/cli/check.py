@@ -90,14 +90,16 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
-    from sequester.policy.describe import notes, promises
+    from sequester.policy.describe import notes, promises, unpromised
 
     attributes = {
         name: {"role": attribute.role, "kind": getattr(attribute, "kind", None)}
         for name, attribute in policy.attributes.items()
     }
     summary: dict[str, Any] = {"valid": True, "problems": [], "series": policy.series, "person": policy.person}
-    summary |= {"attributes": attributes, "promises": promises(policy), "notes": notes(policy)}
+    promised = [promise.to_dict() for promise in promises(policy)]
+    summary |= {"attributes": attributes, "promises": promised, "not_promised": unpromised(policy)}
+    summary["notes"] = notes(policy)
     if snapshot is not None:
         summary["data"] = {"records": len(snapshot), "left_out": snapshot.left_out}
         if policy.consent is not None:
@@ -111,7 +113,7 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
 
     from sequester.cli.summary import many
     from sequester.cli.terminal import console
-    from sequester.policy.describe import notes, promises, treatment
+    from sequester.policy.describe import notes, treatment
 
     screen = console()
     person = f", person {policy.person} (never published)" if policy.person else ""
@@ -123,7 +125,7 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
         table.add_row(Text(name, "bold"), attribute.role, getattr(attribute, "kind", ""), Text(treatment(attribute)))
     screen.print()
     screen.print(table)
-    for title, sentences in (("Promised", promises(policy)), ("Think about", notes(policy))):
+    for title, sentences in (*_promised(policy), ("Think about", notes(policy))):
         if sentences:
             screen.print()
             screen.print(_bullets(title, sentences))
@@ -136,6 +138,17 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
         screen.print()
         fits = f" fits: {len(snapshot):,} records{''.join(left)}."
         screen.print(Text.assemble((str(data), "bold"), fits), soft_wrap=True)
+
+
+def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
+    """The promises under what they are about and whom they are against, and what is none."""
+    from sequester.policy.describe import knows, promises, unpromised
+
+    groups: dict[str, list[str]] = {}
+    for promise in promises(policy):
+        title = f"Promised of {promise.about} against {promise.against}, who {knows(promise.against)}"
+        groups.setdefault(title, []).append(str(promise))
+    return [*groups.items(), ("Not promised", unpromised(policy))]
 
 
 def _bullets(title: str, sentences: list[str]) -> Any:

@@ -131,9 +131,11 @@ def _audit(policy: Path, path: Path, folder: Path) -> Audit:
 def _brief(audit: Audit) -> dict[str, Any]:
     """An audit without its findings, which name values."""
     return {
+        "exposed": audit.exposed.total.to_dict(),
         "holds": audit.holds,
         "findings": len(audit.findings),
         "tried": list(audit.tried),
+        "untried": [one.to_dict() for one in audit.untried],
         "measures": dict(audit.measures),
         "notes": list(audit.notes),
     }
@@ -161,7 +163,7 @@ def _show(path: Path, found: Verification, audit: Audit | None, *, audited: bool
         screen.print(Text(f"No attack works on them together: {', '.join(audit.tried)} were tried.", "green"))
     elif audit is not None:
         attacks = many(len(audit.findings), "attack works", "attacks work")
-        text = f"{attacks} on them together; see them with `sequester audit --ledger`."
+        text = f"{audit.exposed} {attacks} on them together; see them with `sequester audit --ledger`."
         screen.print(Text(text, "bold red"))
     elif not audited:
         screen.print(Text("The releases were not audited: that takes the policy.", "dim"))

@@ -133,7 +133,17 @@ def show_plan(screen: Console, made: Plan) -> None:
     """What changes, who waits, what is promised and reached, what it costs."""
     from rich.text import Text
 
-    from sequester.cli.summary import add_personal, changes, checks, delays, grid, many, show_notes, show_price
+    from sequester.cli.summary import (
+        add_personal,
+        changes,
+        checks,
+        delays,
+        grid,
+        many,
+        show_notes,
+        show_price,
+        show_untried,
+    )
 
     size = f"{many(made.records, 'record', 'records')} in {many(made.classes, 'class', 'classes')}"
     title = f"Release {made.number} of {made.series}, "
@@ -152,10 +162,13 @@ def show_plan(screen: Console, made: Plan) -> None:
     screen.print()
     show_price(screen, made.loss)
     _show_levers(screen, made)
+    show_untried(screen, made.untried)
     show_notes(screen, made.notes)
     if not made.holds:
         attacks = many(made.findings, "attack works", "attacks work")
         text = f"{attacks} on the series with this release: publishing it needs --i-know-this-leaks."
+        if made.candidate is not None:
+            text = f"{made.candidate.audit.exposed} {text}"
         screen.print()
         screen.print(Text(text, "bold red"))
 

@@ -32,7 +32,8 @@ Folder = Annotated[
 Which = Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")]
 Seed = Annotated[
-    int | None, typer.Option(min=0, help="Makes the release repeatable; keep it private.", show_default="random")
+    int | None,
+    typer.Option(min=0, help="64 random bits that make the release repeatable; private.", show_default="random"),
 ]
 Recipient = Annotated[str | None, typer.Option(help="Who the release is for.")]
 Purpose = Annotated[str | None, typer.Option(help="What the release is for.")]

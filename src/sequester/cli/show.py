@@ -68,7 +68,18 @@ def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
 def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) -> None:
     from rich.text import Text
 
-    from sequester.cli.summary import add_personal, changes, checks, delays, grid, many, show_notes, show_price
+    from sequester.attacks.untried import Untried
+    from sequester.cli.summary import (
+        add_personal,
+        changes,
+        checks,
+        delays,
+        grid,
+        many,
+        show_notes,
+        show_price,
+        show_untried,
+    )
     from sequester.cli.terminal import console
     from sequester.publish.plan import Change, Check, Personal, Waiting
 
@@ -100,4 +111,5 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
     screen.print(checks([Check.from_dict(check) for check in summary.get("checks", [])]))
     screen.print()
     show_price(screen, summary.get("loss", {}))
+    show_untried(screen, map(Untried.from_dict, summary.get("untried", [])))
     show_notes(screen, summary.get("notes", []))

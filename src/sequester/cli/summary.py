@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from sequester.attacks.untried import Untried
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
     from sequester.publish.plan import Change, Check, Personal, Waiting
@@ -141,11 +142,11 @@ def checks(found: Iterable[Check]) -> Table:
     """Every attack that was tried: what is required, what it reached, and what is to spare."""
     from rich.text import Text
 
-    table = columns(attack=False, adversary=False, required=True, reached=True, margin=True, **{"": False})
+    table = columns(attack=False, about=False, adversary=False, required=True, reached=True, margin=True, **{"": False})
     for check in found:
         verdict = Text("holds", "green") if check.holds else Text("broken", "bold red")
         figures = (check.required, check.reached, check.margin)
-        table.add_row(check.attack, check.adversary, *(number(figure) for figure in figures), verdict)
+        table.add_row(check.attack, check.about, check.adversary, *(number(figure) for figure in figures), verdict)
     return table
 
 
@@ -167,6 +168,16 @@ def bars(screen: Console, values: Mapping[str, float]) -> Table:
         length = round(_WIDTH * value / highest) if highest > 0 else 0
         table.add_row(f"  {name}", Text.assemble(f"{number(value):>6}  ", (mark * length, "cyan")))
     return table
+
+
+def show_untried(screen: Console, untried: Iterable[Untried]) -> None:
+    """What was not tried: nothing is promised about it."""
+    from rich.text import Text
+
+    for place, one in enumerate(untried):
+        if not place:
+            screen.print()
+        screen.print(Text(f"not promised: {one}", "dim"))
 
 
 def show_notes(screen: Console, notes: Iterable[str]) -> None:

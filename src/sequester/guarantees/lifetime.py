@@ -90,13 +90,13 @@ def lifetime_bounds(
 ) -> tuple[Fraction, ...]:
     """Which values of an attribute that changes are protected, as bounds on single classes: all that are below 1.
 
-    Values with a confidence of their own are; where no confidence is given at all, all but the ordinary ones: over all
-    releases 1/l means at most 1/l in each.
+    Every value that is not ordinary is, whatever `confidence` says: that can only ask for more. Over all releases 1/l
+    means at most 1/l in each.
     """
-    if not rests_on_lifetime(policy, attribute):
+    declared = policy.sensitive.get(attribute)
+    if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
         return tuple(bounds)
-    assert policy.protect.lifetime is not None
-    limit, free = 1 / exact(policy.protect.lifetime.l), {*policy.sensitive[attribute].ordinary, EVERYTHING}
+    limit, free = 1 / exact(policy.protect.lifetime.l), {*declared.ordinary, EVERYTHING}
     return tuple(bound if name in free else min(bound, limit) for name, bound in zip(names, bounds, strict=True))
 
 
@@ -105,7 +105,7 @@ def rests_on_lifetime(policy: Policy, attribute: str) -> bool:
     declared = policy.sensitive.get(attribute)
     if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
         return False
-    return policy.protect.confidence is None and declared.confidence is None
+    return policy.protect.confidence in (None, 1) and declared.confidence in (None, 1)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
             yield from (((*path, key), unknown_key((*path, key), raw)) for key in attribute if key not in known)
         if role == "quasi-identifier":
             checks = [_kind(attribute), _quasi(attribute), _range(attribute), _bands(attribute), _levels(attribute)]
+            checks.append(_drift(attribute))
         elif role == "sensitive":
             checks = [_kind(attribute), _sensitive(attribute), _bands(attribute)]
         else:
@@ -148,6 +149,17 @@ def _range(attribute: Mapping[str, Any]) -> Iterator[Issue]:
         yield ("range",), "the lowest value must be below the highest"
 
 
+def _drift(attribute: Mapping[str, Any]) -> Iterator[Issue]:
+    by = at(attribute, ("changes", "by"))
+    if by is None:
+        return
+    if attribute.get("kind", "category") not in ("number", "date"):
+        yield ("changes",), "only numbers and dates move by a step; write changes: true"
+    step = _finite(by)
+    if step and len(step) == 2 and step[0] > step[1]:
+        yield ("changes",), "the least change must not be above the most"
+
+
 def _bands(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     edges = _numbers(attribute.get("bands"))
     if edges is None or attribute.get("kind") != "number":
@@ -180,7 +192,8 @@ def _levels(attribute: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _protect(raw: Mapping[str, Any]) -> Iterator[Issue]:
     protect = _group(raw, "protect")
-    for path, message in [*_promises(raw, protect), *_diversity(protect), *_lifetime(protect)]:
+    found = [*_promises(raw, protect), *_diversity(protect), *_lifetime(protect), *_across(raw, protect)]
+    for path, message in found:
         yield ("protect", *path), message
 
 
@@ -207,6 +220,62 @@ def _promises(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Is
         yield ("diversity",), "cannot be kept where anybody may choose a node that says nothing; leave out guarding"
     if at(protect, ("closeness", "distance")) == "hierarchical" and any(a.get("hierarchy") is None for a in sensitive):
         yield ("closeness", "distance"), "hierarchical needs a hierarchy for every sensitive attribute"
+
+
+def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issue]:
+    """Whoever holds all releases is promised against only where something is bounded over all of them."""
+    against = protect.get("against", ("insider",))
+    sensitive = {n: a for n, a in _group(raw, "attributes").items() if at(a, ("role",)) == "sensitive"}
+    if not isinstance(against, list | tuple) or not sensitive:
+        return
+    changing = [name for name, attribute in sensitive.items() if attribute.get("values") == "transient"]
+    stay = [n for n, a in sensitive.items() if n not in changing or a.get("permanent")]
+    linking = [name for name in ("insider", "neighbor") if name in against]
+    wanted = ", ".join([*(linking if stay else []), "lifetime"])
+    if changing and (linking or "lifetime" in against) and protect.get("lifetime") is None:
+        if at(raw, ("method", "name")) == "group":
+            return  # which asks for it in its own words
+        yield (
+            ("lifetime",),
+            f"is missing; values of {changing[0]} change, and nothing else bounds what all releases together tell "
+            f"about them. Write lifetime: {{l: 2, releases: 20}} with against: [{wanted}], or only against: "
+            "[outsider], which promises nothing beyond single releases",
+        )
+    elif changing and protect.get("lifetime") is not None and "lifetime" not in against:
+        yield ("against",), f"lifetime is not among them, so nothing would check that promise; write [{wanted}]"
+    elif not stay and linking:
+        yield ("against",), f"no value stays with a person, so {linking[0]} checks nothing; write [{wanted}]"
+    if not changing and "lifetime" in against and not linking:
+        yield ("against",), "no value changes, so lifetime checks nothing; write [insider]"
+    yield from _unbounded(protect, {name: sensitive[name] for name in stay}, linking)
+
+
+def _unbounded(
+    protect: Mapping[str, Any], stay: Mapping[str, Mapping[str, Any]], linking: Sequence[str]
+) -> Iterator[Issue]:
+    """Values that stay are bounded across releases by a confidence, and by nothing else."""
+    single = [key for key in ("diversity", "closeness", "alpha") if protect.get(key) is not None]
+    for name, attribute in stay.items() if linking else ():
+        own = attribute.get("confidence")
+        if _bounds(protect.get("confidence") if own is None else own):
+            continue
+        if single:
+            why = f"{single[0]} is a promise about single releases"
+        elif attribute.get("permanent"):
+            why = "lifetime is about the values that change"
+        else:
+            continue
+        yield (
+            ("confidence",),
+            f"does not bound what all releases together tell about {name}, and {why}. Write confidence: 0.5, or only "
+            "against: [outsider], which promises nothing beyond single releases",
+        )
+
+
+def _bounds(confidence: object) -> bool:
+    """Whether a confidence bounds anything: 1 does not."""
+    given = list(confidence.values()) if isinstance(confidence, Mapping) else [confidence]
+    return any(isinstance(bound, int | float) and bound < 1 for bound in given)
 
 
 def _diversity(protect: Mapping[str, Any]) -> Iterator[Issue]:
@@ -249,15 +318,10 @@ def _group_method(raw: Mapping[str, Any]) -> Iterator[Issue]:
         return
     stay = any(at(a, ("values",)) != "transient" or at(a, ("permanent",)) for a in sensitive)
     if isinstance(against, list | tuple):
-        if "lifetime" not in against:
-            message = "lifetime is not among them, so nothing would check what method: group promises"
-            yield ("protect", "against"), message
-        if "neighbor" in against:
+        if stay and "neighbor" in against:
             yield ("protect", "against"), "method: group cannot keep what neighbor asks for; use insider and lifetime"
         if stay and "insider" not in against:
             yield ("protect", "against"), "some values stay with a person: against needs insider for those"
-        if not stay and "insider" in against:
-            yield ("protect", "against"), "no value stays with a person, so there is nothing that insider checks"
 
 
 def _cluster_method(raw: Mapping[str, Any]) -> Iterator[Issue]:

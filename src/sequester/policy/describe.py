@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from sequester.policy.model import (
     Consent,
@@ -15,11 +17,11 @@ from sequester.policy.model import (
     Sensitive,
 )
 
-_AGAINST = {
-    "outsider": "somebody who sees one release and knows a person's quasi-identifiers",
-    "neighbor": "somebody who sees all releases, and knows a person's quasi-identifiers and when the person joined",
-    "insider": "somebody who sees all releases, and knows everybody's quasi-identifiers and who is in which release",
-    "lifetime": "an insider, while sensitive values change freely",
+_KNOWS = {
+    "outsider": "sees one release and knows a person's quasi-identifiers",
+    "neighbor": "sees all releases, and knows a person's quasi-identifiers and when the person joined",
+    "insider": "sees all releases, and knows everybody's quasi-identifiers and who is in which release",
+    "lifetime": "is an insider, while sensitive values change freely",
 }
 _DISTANCES = {None: "", "equal": " (equal distance)", "ordered": " (ordered distance)"}
 
@@ -32,49 +34,166 @@ def treatment(attribute: Identifier | Insensitive | Consent | QuasiIdentifier | 
         waits = f"; a withdrawal may wait {_amount(attribute.wait, 'release')}" if attribute.wait else ""
         return f"without it a record is not published{waits}"
     if isinstance(attribute, Insensitive):
-        return "published as it is"
+        return "published as it is" + (", may change for a person" if attribute.changes else "")
     words = list(_sensitive(attribute) if isinstance(attribute, Sensitive) else _quasi(attribute))
     if attribute.missing != "refuse":
         words.append({"category": "missing is a value", "suppress": "rows without it are left out"}[attribute.missing])
     return ", ".join(words)
 
 
-def promises(policy: Policy) -> list[str]:
-    """What is promised about every release, one sentence each."""
-    protect, sensitive = policy.protect, list(policy.sensitive.items())
-    said = [f"Every class has at least {_people(protect.k)}."]
-    said += [sentence for name, attribute in sensitive for sentence in _bounds(policy, name, attribute)]
+@dataclass(frozen=True)
+class Promise:
+    """One sentence, what it is about, and against whom it is tried.
+
+    about    each release on its own, or all releases of the series together
+    attacks  those of the audit that try it; where they did not run, nothing was shown
+    """
+
+    words: str
+    about: Literal["each release", "the series"]
+    against: str
+    attacks: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.words
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"promise": self.words, "about": self.about, "against": self.against, "attacks": list(self.attacks)}
+
+
+def knows(adversary: str) -> str:
+    """What an adversary does and knows, as the end of a sentence."""
+    return _KNOWS[adversary]
+
+
+def promises(policy: Policy) -> list[Promise]:
+    """What is promised, first about each release on its own, then about all together; nothing that is not tried."""
+    return [*_of_each(policy), *_of_series(policy)]
+
+
+def unpromised(policy: Policy) -> list[str]:
+    """What is not promised, so that nobody reads it into what is."""
+    against, changing, stay = policy.protect.against, _changing(policy), _staying(policy)
+    said = []
+    if stay and "insider" not in against:
+        said.append(f"Nothing against an insider, who {_KNOWS['insider']}.")
+    if stay and not {"neighbor", "insider"} & set(against):
+        said.append(f"Nothing against a neighbor, who {_KNOWS['neighbor']}.")
+    elif stay and "neighbor" not in against:
+        said.append("Nothing about guesses of a neighbor that an insider would not make: intersection is not tried.")
+    if changing and "lifetime" not in against:
+        said.append(f"Nothing over several releases about {_listed(changing)}, whose values change.")
+    free = [n for n in _staying(policy) if n in policy.sensitive and not _is_bounded(policy, n)]
+    if free:
+        said.append(f"No bound on how surely anybody is tied to a value of {_listed(free)}.")
+    said.append(
+        "Nothing against whoever knows more: values of other people, how people are alike, or how the method decides."
+    )
+    said.append("Nothing about other publications of the same people outside this series.")
+    return said
+
+
+def _of_each(policy: Policy) -> Iterator[Promise]:
+    """What the outsider's attacks try on every release."""
+    protect = policy.protect
+
+    def each(words: str, *attacks: str) -> Promise:
+        return Promise(words, "each release", "outsider", attacks)
+
+    yield each(f"Every class has at least {_people(protect.k)}.", "k")
+    for name, attribute in policy.sensitive.items():
+        for sentence in _bounds(policy, name, attribute):
+            yield each(sentence, "confidence")
     if isinstance(protect.alpha, float):
-        said.append(f"No sensitive value is the value of more than {_percent(protect.alpha)} of a class.")
+        yield each(f"No sensitive value is that of more than {_percent(protect.alpha)} of a class.", "confidence")
     elif protect.alpha is not None:
-        said += [f'"{value}" is at most {_percent(share)} of a class.' for value, share in protect.alpha.items()]
+        for value, share in protect.alpha.items():
+            yield each(f'"{value}" is at most {_percent(share)} of a class.', "confidence")
     if protect.diversity is not None:
-        said.append(_diversity(protect.diversity))
+        yield each(_diversity(protect.diversity), "diversity")
     if protect.closeness is not None:
         how = _DISTANCES.get(protect.closeness.distance, " (hierarchical distance)")
-        said.append(
-            f"The sensitive values of every class are within {protect.closeness.t:g} of the whole table's{how}."
-        )
+        words = f"The sensitive values of every class are within {protect.closeness.t:g} of the whole table's{how}."
+        yield each(words, "closeness")
     if protect.k_map is not None:
-        said.append(f"Every published row fits at least {_people(protect.k_map.k)} of {protect.k_map.population}.")
-    if protect.lifetime is not None:
-        chance = f"{100 / protect.lifetime.l:.3g}%"
-        said.append(f"Over all releases together, nobody was ever linked to a value with more than {chance}.")
-        if protect.lifetime.registered is not None:
-            listed = protect.lifetime.registered
-            said.append(f"That holds as long as nobody knows which of the people in {listed} are in a release.")
-    for name, attribute in sensitive:
-        if attribute.permanent:
-            stay = f"{_amount(len(attribute.permanent), 'value')} of {name} stay{'s' * (len(attribute.permanent) == 1)}"
-            said.append(
-                f"{stay} with a person and is protected so; the bound on the others holds even for somebody who knows "
-                "who has a value that stays."
-            )
-    if len(sensitive) > 1 and protect.sensitive != "each":
+        yield each(f"Every published row fits at least {_people(protect.k_map.k)} of {protect.k_map.population}.")
+    if len(policy.sensitive) > 1 and protect.sensitive != "each":
         also = "also for" if protect.sensitive == "both" else "for"
-        said.append(f"This holds {also} the combination of the sensitive attributes.")
-    said += [f"In a series this holds against {_AGAINST[adversary]}." for adversary in protect.against]
-    return said
+        yield each(f"This holds {also} the combination of the sensitive attributes.", "confidence")
+
+
+def _of_series(policy: Policy) -> Iterator[Promise]:
+    """What the attacks of those who hold all releases try."""
+    protect = policy.protect
+    bounded = [name for name in _staying(policy) if name in policy.sensitive and _is_bounded(policy, name)]
+    what = f"any value of {_listed(bounded)} more surely than its bound" if bounded else ""
+    if "insider" in protect.against and _staying(policy):
+        yield Promise(
+            f"No set of fewer than {_people(protect.k)} falls out when classes of several releases are added and "
+            "subtracted, and no row can be followed through the releases to fewer.",
+            "the series", "insider", ("difference", "tracing"),
+        )  # fmt: skip
+        if bounded:
+            yield Promise(
+                f"Everything published, taken together, forces nobody to be tied to {what}.",
+                "the series", "insider", ("difference", "tracing", "deniability"),
+            )  # fmt: skip
+    if "neighbor" in protect.against and _staying(policy):
+        yield Promise(
+            f"Of the rows that may be a person's, at least {protect.k:,} are left when two releases are compared.",
+            "the series", "neighbor", ("forward", "cross", "backward"),
+        )  # fmt: skip
+        if bounded:
+            yield Promise(
+                f"What the classes of a person have in common ties her to {what.replace('any', 'no')}.",
+                "the series", "neighbor", ("intersection",),
+            )  # fmt: skip
+    if protect.lifetime is not None and "lifetime" in protect.against and _changing(policy):
+        yield from _of_lifetime(policy)
+
+
+def _of_lifetime(policy: Policy) -> Iterator[Promise]:
+    lifetime, sensitive = policy.protect.lifetime, policy.sensitive
+    assert lifetime is not None
+    changing = _changing(policy)
+    aside = "Ordinary values aside, nobody" if any(sensitive[name].ordinary for name in changing) else "Nobody"
+
+    def over_all(words: str) -> Promise:
+        return Promise(words, "the series", "lifetime", ("breach",))
+
+    yield over_all(f"{aside} was ever linked to a value of {_listed(changing)} with more than {100 / lifetime.l:.3g}%.")
+    if lifetime.registered is not None:
+        yield over_all(
+            f"That holds as long as nobody knows which of the people in {lifetime.registered} are in a release."
+        )
+    for name in changing:
+        kept = len(sensitive[name].permanent)
+        if kept:
+            stay = f"{_amount(kept, 'value')} of {name} {'stays' if kept == 1 else 'stay'} with a person"
+            yield over_all(f"{stay}; the bound on the others holds even for somebody who knows who has one of those.")
+
+
+def _changing(policy: Policy) -> list[str]:
+    return [name for name, attribute in policy.sensitive.items() if attribute.values == "transient"]
+
+
+def _staying(policy: Policy) -> list[str]:
+    """What does not change about a person and is open to insider and neighbor; without sensitive values, who she is."""
+    found = [n for n, a in policy.sensitive.items() if a.values == "permanent" or a.permanent]
+    return found if policy.sensitive else ["people"]
+
+
+def _is_bounded(policy: Policy, name: str) -> bool:
+    own = policy.sensitive[name].confidence
+    bound = policy.protect.confidence if own is None else own
+    if bound is None:
+        return False
+    return bound < 1 if isinstance(bound, float) else any(limit < 1 for limit in bound.values())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def notes(policy: Policy) -> list[str]:
@@ -143,15 +262,15 @@ def _hierarchy(attribute: QuasiIdentifier | Sensitive) -> str:
 
 def _bounds(policy: Policy, name: str, attribute: Sensitive) -> Iterator[str]:
     bound = attribute.confidence if attribute.confidence is not None else policy.protect.confidence
-    if bound is None:
+    if bound is None or bound == 1:
         return
     if isinstance(bound, float):
         who = "Ordinary values aside, nobody" if attribute.ordinary else "Nobody"
-        yield f"{who} is tied to one value of {name} with more than {_percent(bound)} confidence."
+        yield f"{who} is tied to one value of {name} with more than {_percent(bound)} confidence by her class."
         return
     for value, limit in bound.items():
         of = f"any other value of {name}" if value == "*" else f'"{value}" of {name}'
-        yield f"Nobody is tied to {of} with more than {_percent(limit)} confidence."
+        yield f"Nobody is tied to {of} with more than {_percent(limit)} confidence by her class."
 
 
 def _protection_notes(policy: Policy) -> Iterator[str]:

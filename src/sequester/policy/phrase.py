@@ -49,6 +49,7 @@ _SHAPES = {
     "hierarchy": "must be a file name, or a tree of values such as {Europe: [France, Spain]}",
     "ordinary": "must be a list of values as text, such as [none, flu]",
     "against": "must be a list of: outsider, neighbor, insider, lifetime",
+    "changes": "must be true or false, or for a number or date of the quasi-identifiers {by: [least, most]}",
 }
 _EXAMPLES: dict[KeyPath, str] = {
     ("attributes",): "attributes: {age: {role: quasi-identifier, kind: number}}",

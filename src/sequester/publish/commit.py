@@ -14,7 +14,6 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from sequester.publish.roster import Crowd
 # What of a plan the ledger keeps beside what it has columns for.
 _KEPT = (
     "change", "waiting", "personal", "gain", "listed", "records", "classes", "checks", "findings", "loss", "holds",
-    "notes",
+    "notes", "untried",
 )  # fmt: skip
 
 
@@ -133,18 +132,19 @@ def _is_release(place: Path, entry: Entry) -> bool:
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
-    """What the release folder says beside the measures: counts and checks, nothing private."""
+    """What the release folder says beside the measures of the table.
+
+    Nothing that is computed from other rows than the published ones: who waits, withdrew or asked for more, and what
+    other tables would have lost, is for the plan and the ledger.
+    """
     return {
         "number": plan.number,
         "name": plan.name,
         "recipient": plan.recipient,
         "purpose": plan.purpose,
-        "waiting": asdict(plan.waiting),
-        "personal": asdict(plan.personal),
-        "gain": dict(plan.gain),
         "checks": [check.to_dict() for check in plan.checks],
-        "series_holds": plan.holds,
-        "price": {name: dict(losses) for name, losses in plan.loss.items()},
+        "untried": [one.to_dict() for one in plan.untried],
+        "holds": plan.holds,
     }
 
 

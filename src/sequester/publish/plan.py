@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from sequester.attacks.adversary import ATTACKS
+from sequester.attacks.untried import Untried
 from sequester.errors import DataError, Problem
 from sequester.ledger.state import folder_name
 
@@ -68,13 +70,21 @@ class Personal:
 
 @dataclass(frozen=True)
 class Check:
-    """One attack that the audit tried: what is required, what it reached, and how far that is from breaking."""
+    """One attack that the audit tried: what is required, what it reached, and how far that is from breaking.
+
+    `about` says whether it is a promise about each release on its own, or about all of them together.
+    """
 
     attack: str
     adversary: str
     required: float | None
     reached: float | None
     holds: bool
+
+    @property
+    def about(self) -> str:
+        """Each release, or the series."""
+        return "each release" if self.attack in ATTACKS["outsider"] else "the series"
 
     @property
     def margin(self) -> float | None:
@@ -85,12 +95,12 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the margin among them."""
-        return {**asdict(self), "margin": self.margin}
+        return {**asdict(self), "margin": self.margin, "about": self.about}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
         """The reverse of `to_dict`."""
-        return cls(**{name: value for name, value in raw.items() if name != "margin"})
+        return cls(**{name: value for name, value in raw.items() if name not in ("margin", "about")})
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +114,7 @@ class Plan:
     personal                         what people themselves allow
     gain                             privacy gain against information loss (Reddy et al.), of quasi-identifiers and of
                                      sensitive values, each from 0 to 1
+    untried                          attacks that had nothing to work on: nothing is promised about them
     listed                           digest of the registration list, which must be the same for all releases
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
@@ -133,6 +144,7 @@ class Plan:
     gain: Mapping[str, float] = field(default_factory=dict)
     listed: str | None = None
     notes: tuple[str, ...] = ()
+    untried: tuple[Untried, ...] = ()
     candidate: Candidate | None = field(default=None, compare=False)
 
     @property
@@ -154,6 +166,7 @@ class Plan:
         found["checks"] = [check.to_dict() for check in self.checks]
         found["loss"] = {name: dict(values) for name, values in self.loss.items()}
         found["levers"], found["notes"] = dict(self.levers), list(self.notes)
+        found["untried"] = [one.to_dict() for one in self.untried]
         return {**found, "holds": self.holds}
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -182,6 +195,7 @@ class Plan:
             raw.pop("holds")
             raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
             raw["personal"] = Personal(**raw["personal"])
+            raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
             raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
             return cls(**raw)
         except OSError as error:
@@ -196,12 +210,16 @@ class Plan:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(check.attack)}</td><td>{_text(check.required)}</td><td>{_text(check.reached)}</td>"
+            f"<tr><td>{html.escape(check.attack)}</td><td>{check.about}</td><td>{check.adversary}</td>"
+            f"<td>{_text(check.required)}</td><td>{_text(check.reached)}</td>"
             f"<td>{'holds' if check.holds else 'broken'}</td></tr>"
             for check in self.checks
         )
         head = f"<p><b>{html.escape(self.folder)}</b>: {self.records} records in {self.classes} classes</p>"
-        return f"{head}<table><tr><th>attack</th><th>required</th><th>reached</th><th></th></tr>{rows}</table>"
+        heads = "".join(f"<th>{name}</th>" for name in ("attack", "about", "adversary", "required", "reached", ""))
+        left = "".join(f"<li>{html.escape(str(one))}</li>" for one in self.untried)
+        untried = f"<p>Not tried, and so not promised:</p><ul>{left}</ul>" if left else ""
+        return f"{head}<table><tr>{heads}</tr>{rows}</table>{untried}"
 
 
 def _text(value: float | None) -> str:

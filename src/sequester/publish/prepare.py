@@ -112,6 +112,7 @@ def prepare(
         loss=compare(candidate, policy),
         levers=levers(candidate, policy, seed=draws),
         notes=(*candidate.notes, *_new_chain(candidate, policy)),
+        untried=candidate.audit.untried,
         candidate=replace(candidate, hashes=hashes, digests=digests, crowd=crowd),
     )
 

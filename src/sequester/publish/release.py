@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from sequester.metrics.measure import Measurement
 from sequester.policy.model import Policy
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.files import write_file, write_folder
+
+# Losses that depend on nothing but the sizes of classes.
+_SIZES = ("dm", "dm_normalized", "class_size")
 
 
 class Release:
@@ -38,7 +42,7 @@ class Release:
         self._person = person
         self._classes = classes
         self._judged = judged
-        # Of a release in a series: its number and name, who waits, what the audit found; nothing private.
+        # Of a release in a series: its number and name, and what the audit tried and reached; nothing private.
         self.facts: Mapping[str, Any] = facts or {}
         self.folder: Path | None = None
 
@@ -65,6 +69,18 @@ class Release:
         """Records of the snapshot that are not in the release."""
         return self.measurement.suppressed
 
+    @property
+    def holds(self) -> bool:
+        """Whether everything that is promised holds, of this table and of the series with it."""
+        return self.measurement.holds and bool(self.facts.get("holds", True))
+
+    @cached_property
+    def published(self) -> Measurement:
+        """What anybody can measure who has the published table and the policy, and nothing else."""
+        from sequester.metrics.measure import measure
+
+        return measure(self.table, self.policy)
+
     def members(self) -> pa.Table:
         """Who is in which class (-1: not published), by person or, without a person column, by row number from 1.
 
@@ -76,9 +92,22 @@ class Release:
         return pa.table({"person": person, "class": pa.array(self._classes.member)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything about the release that may be public: no cell, no person, no seed."""
+        """Everything about the release that may be public: no cell, no person, no seed.
+
+        Figures are those of the published table alone: losses are relative to what it shows itself, and records that
+        are not in it leave no trace.
+        """
         from sequester import __version__
 
+        measured = self.published.to_dict()
+        for private in ("suppressed", "query_error"):
+            del measured[private]
+        if self.policy.output.numbers == "midpoint":
+            # Midpoints read as exact numbers: what they lose cannot be seen from the table.
+            measured["loss"] = {name: loss for name, loss in measured["loss"].items() if name in _SIZES}
+        measured["promises"] = [
+            {**promise, "about": "each release", "against": "outsider"} for promise in measured["promises"]
+        ]
         roles = {name: attribute.role for name, attribute in self.policy.attributes.items()}
         return {
             "series": self.policy.series,
@@ -88,7 +117,8 @@ class Release:
             "columns": [
                 {"name": name, "role": roles.get(name, "quasi-identifier")} for name in self.table.column_names
             ],
-            **self.measurement.to_dict(),
+            **measured,
+            "holds": self.holds,
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:

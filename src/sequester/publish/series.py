@@ -27,6 +27,8 @@ Progress = Callable[[str, int, int], None]
 
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
+# Whoever can try all seeds learns the order of the rows, and with it who is who.
+SEED_BITS = 64
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -122,10 +124,15 @@ class Series:
 
         source     path, pandas, polars, pyarrow or DuckDB relation: the private table now
         name       by default that of the file, or today's date
-        seed       makes the release repeatable; private. By default from the system's random source
+        seed       64 bits or more that make the release repeatable; private. By default drawn by `draw_seed`
         recipient, purpose   who it is for; releases to different recipients are judged as if they met
         """
-        seed = secrets.randbits(64) if seed is None else seed
+        seed = draw_seed() if seed is None else seed
+        if seed.bit_length() < SEED_BITS:
+            raise DataError(
+                f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
+                "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
+            )
         with self._ledger(read_only=True) as ledger:
             called = _name(source, name, {entry.name for entry in ledger.releases()})
             return prepare(
@@ -187,29 +194,27 @@ class Series:
             raise StalePlan("what would be published is not what was planned; plan it again")
         return made
 
-    def audit(self, *, against: Sequence[str] | None = None, progress: Progress | None = None) -> Audit:
-        """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers."""
-        from sequester.attacks.audit import audit_histories
-        from sequester.ingest.encode import encode_list
-        from sequester.publish.recall import recall, recall_labels, rows_of
+    def audit(
+        self,
+        *,
+        against: Sequence[str] | None = None,
+        k: int | None = None,
+        confidence: float | None = None,
+        progress: Progress | None = None,
+    ) -> Audit:
+        """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers.
+
+        By default what the policy promises is asked; any other adversary, k or confidence may be: it changes nothing.
+        """
+        from sequester.publish.question import audit_ledger
 
         with self._ledger(read_only=True) as ledger:
-            state = ledger.load()
-        if not state.releases:
-            raise DataError("nothing was published yet, so there is nothing to audit")
-        domains, registered = state.domains, None
-        if self.policy.registration_list is not None:
-            domains, registered = encode_list(self.policy.registration_list, self.policy, domains)
-        histories, _ = recall(state, self.policy, domains)
-        chosen = self.policy.protect.against if against is None else against
-        return audit_histories(
-            histories,
-            self.policy,
-            against=chosen,
-            rows=rows_of(histories, recall_labels(state, self.policy, domains), chosen),
-            registered=registered,
-            progress=progress,
-        )
+            return audit_ledger(ledger, self.policy, against=against, k=k, confidence=confidence, progress=progress)
+
+
+def draw_seed() -> int:
+    """A seed from the system's random source that nobody can guess."""
+    return 1 << 127 | secrets.randbits(127)
 
 
 def is_idle(ledger: Ledger, policy: Policy) -> bool:

@@ -1,0 +1,152 @@
+"""How many people an audit found exposed: the one number that somebody who answers for the data asks for first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sequester.attacks import exposure
+from sequester.attacks.finding import Finding
+
+Key = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The exposed of some findings, each counted once.
+
+    people    those who are known and exposed above what is allowed; `certain`: tied to a value with certainty, or left
+              with nobody to hide among
+    classes   where nobody is known: published classes whose people *may be* exposed, and of those `certain_classes`
+    releases  whole releases, where findings are about no class (the order of rows)
+    """
+
+    people: int = 0
+    certain: int = 0
+    classes: int = 0
+    certain_classes: int = 0
+    releases: int = 0
+
+    def __str__(self) -> str:
+        parts = []
+        if self.people:
+            parts.append(f"{_many(self.people, 'person is', 'people are')} exposed, {self.certain:,} for certain")
+        if self.classes:
+            certain = f", of {self.certain_classes:,} for certain"
+            parts.append(f"people of {_many(self.classes, 'class', 'classes')} may be exposed{certain}")
+        if self.releases:
+            parts.append(f"everybody in {_many(self.releases, 'release', 'releases')} may be exposed")
+        return "; ".join(parts) or "nobody is exposed"
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Who is exposed, counted: in all, per attack, per value (None: who they are), per release.
+
+    `at_least`: an attack found more than it tells, so there may be more.
+    """
+
+    total: Tally = Tally()
+    by_attack: Mapping[str, Tally] = field(default_factory=dict)
+    by_value: Mapping[Key, Tally] = field(default_factory=dict, repr=False)
+    by_release: Mapping[int, Tally] = field(default_factory=dict)
+    at_least: bool = False
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding]) -> Exposed:
+        """Count the exposed of findings; a person is in every group that one of her findings is in, once."""
+        told: dict[tuple[str, str | None], int] = {}
+        for finding in findings:
+            about = (finding.attack, finding.attribute)
+            told[about] = told.get(about, 0) + 1
+        return cls(
+            total=_tally(findings),
+            by_attack=_grouped((finding.attack, finding) for finding in findings),
+            by_value=_grouped((_value(finding), finding) for finding in findings),
+            by_release=dict(
+                sorted(_grouped((number, finding) for finding in findings for number in finding.releases).items())
+            ),
+            at_least=max(told.values(), default=0) >= exposure.MOST,
+        )
+
+    def __str__(self) -> str:
+        """The sentence that every audit begins with."""
+        said = f"at least {self.total}" if self.at_least else str(self.total)
+        return f"{said[:1].upper()}{said[1:]}."
+
+    def groups(self) -> list[tuple[str, str, Tally]]:
+        """Every group as (per what, which, how many), the largest first."""
+        return [
+            *(("attack", attack, tally) for attack, tally in _largest(self.by_attack)),
+            *(("release", str(number), tally) for number, tally in self.by_release.items()),
+            *(("value", named_value(key), tally) for key, tally in _largest(self.by_value)),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values. Values are sensitive: for the publisher."""
+        return {
+            **self.total.to_dict(),
+            "at_least": self.at_least,
+            "by_attack": {attack: tally.to_dict() for attack, tally in self.by_attack.items()},
+            "by_value": [
+                {"attribute": attribute, "value": value, **tally.to_dict()}
+                for (attribute, value), tally in self.by_value.items()
+            ],
+            "by_release": [{"release": number, **tally.to_dict()} for number, tally in self.by_release.items()],
+        }
+
+
+def named_value(key: Key) -> str:
+    """A value with its attribute; who somebody is has neither."""
+    attribute, value = key
+    return "who they are" if value is None else f"{attribute}: {value}" if attribute else value
+
+
+def is_certain(finding: Finding) -> bool:
+    """Whether a value is certain, or nobody is left to hide among."""
+    if finding.attack in ("closeness", "row-order"):
+        return False
+    return finding.observed >= 1 if finding.about_value else finding.observed <= 1
+
+
+def _value(finding: Finding) -> Key:
+    return (None, None) if finding.value is None else (finding.attribute, finding.value)
+
+
+def _grouped(pairs: Iterable[tuple[Any, Finding]]) -> dict[Any, Tally]:
+    groups: dict[Any, list[Finding]] = {}
+    for key, finding in pairs:
+        groups.setdefault(key, []).append(finding)
+    return {key: _tally(found) for key, found in groups.items()}
+
+
+def _tally(findings: Sequence[Finding]) -> Tally:
+    people: set[Any] = set()
+    certain: set[Any] = set()
+    classes: set[tuple[int, int]] = set()
+    certain_classes: set[tuple[int, int]] = set()
+    releases: set[int] = set()
+    for finding in findings:
+        sure = is_certain(finding)
+        if finding.people:
+            people.update(finding.people)
+            certain.update(finding.people if sure else ())
+        elif finding.classes:
+            classes.update(finding.classes)
+            certain_classes.update(finding.classes if sure else ())
+        else:
+            releases.update(finding.releases)
+    return Tally(len(people), len(certain), len(classes), len(certain_classes), len(releases))
+
+
+def _largest(groups: Mapping[Any, Tally]) -> list[tuple[Any, Tally]]:
+    return sorted(groups.items(), key=lambda group: (-group[1].people, -group[1].classes))
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"

@@ -1,0 +1,74 @@
+"""Questions about what was published: any adversary and any bound. Asking changes nothing, so nothing is refused that
+would be refused of a promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sequester.errors import DataError, PolicyError, Problem
+from sequester.policy.fingerprint import differences
+from sequester.policy.model import Policy, Sensitive
+
+if TYPE_CHECKING:
+    from sequester.attacks.audit import Audit
+    from sequester.ledger import Ledger
+
+Progress = Callable[[str, int, int], None]
+
+
+def with_bounds(policy: Policy, *, k: int | None = None, confidence: float | None = None) -> Policy:
+    """The policy as a question: its k, and the confidence of all its values, replaced where they are given.
+
+    It is not checked as a promise: whoever asks may ask for less, or for what nobody would promise.
+    """
+    protect, attributes = policy.protect, dict(policy.attributes)
+    if k is not None:
+        protect = protect.model_copy(update={"k": k})
+    if confidence is not None:
+        protect = protect.model_copy(update={"confidence": confidence})
+        for name, attribute in policy.attributes.items():
+            if isinstance(attribute, Sensitive):
+                attributes[name] = attribute.model_copy(update={"confidence": None})
+    return policy.model_copy(update={"protect": protect, "attributes": attributes})
+
+
+def audit_ledger(
+    ledger: Ledger,
+    policy: Policy,
+    *,
+    against: Sequence[str] | None = None,
+    k: int | None = None,
+    confidence: float | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Everything an adversary can learn from all releases of a ledger; the publisher's view, people as numbers.
+
+    The policy must describe the same columns; what it protects, and against whom, is what is asked.
+    """
+    from sequester.attacks.audit import audit_histories
+    from sequester.ingest.encode import encode_list
+    from sequester.publish.recall import recall, recall_labels, rows_of
+
+    other = [key for key in differences(policy, ledger.policy_text) if not key.startswith("protect.")]
+    if other:
+        message = "is not what it was when the series began, so the releases cannot be read by it; put it back"
+        raise PolicyError(Problem(message, key=key) for key in other)
+    state = ledger.load()
+    if not state.releases:
+        raise DataError("nothing was published yet, so there is nothing to audit")
+    asked = with_bounds(policy, k=k, confidence=confidence)
+    domains, registered = state.domains, None
+    if asked.registration_list is not None:
+        domains, registered = encode_list(asked.registration_list, asked, domains)
+    histories, _ = recall(state, asked, domains)
+    chosen = asked.protect.against if against is None else against
+    return audit_histories(
+        histories,
+        asked,
+        against=chosen,
+        rows=rows_of(histories, recall_labels(state, asked, domains), chosen),
+        registered=registered,
+        progress=progress,
+    )
