@@ -214,10 +214,12 @@ def _make(
 
 
 def _may_be_merged(past: Past, policy: Policy) -> bool:
-    """Whether merge is an alternative: to a later release, of a method that looks back and asks for no more than less
-    loss (clusters may have to be similar, or to gain privacy)."""
+    """Whether merge is an alternative: to a later release, of a method that looks back and asks for nothing but little
+    loss. Clusters may have to be similar or to gain privacy, and taxonomy cuts to bear a certificate or every target."""
     method = policy.method
-    asks_more = isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}
+    asks_more = (isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}) or (
+        isinstance(method, Specialize) and (method.certificate or method.semantics == "printed")
+    )
     return bool(len(past.first)) and not asks_more and not isinstance(method, Static | Group | Merge)
 
 
