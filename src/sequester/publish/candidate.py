@@ -214,8 +214,10 @@ def _make(
 
 
 def _may_be_merged(past: Past, policy: Policy) -> bool:
-    """Whether merge is an alternative: to a later release, of a method that looks back and asks for nothing but little
-    loss. Clusters may have to be similar or to gain privacy, and taxonomy cuts to bear a certificate or every target."""
+    """Whether merge is an alternative: to a later release, of a method that looks back and asks for little loss alone.
+
+    Clusters may have to be similar, or to gain privacy; taxonomy cuts to bear a certificate, or every printed target.
+    """
     method = policy.method
     asks_more = (isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}) or (
         isinstance(method, Specialize) and (method.certificate or method.semantics == "printed")
