@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit, audit_histories
+from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
@@ -92,14 +93,20 @@ def make_candidate(
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
     printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
-    classes = printed(
-        made or _make(past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress)
+    make = partial(
+        _make, past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
     )
+    own: Classes | None = None
+    merged: Classes | None = None
+    notes: list[str] = []
+    if made is not None or not _may_be_merged(past, policy):
+        classes = printed(made or make())
+    else:
+        own, merged = _beside_merge(lambda: printed(make()), lambda: printed(_merge(past, records, guard, policy)))
+        classes, notes = _cheaper(own, merged, records, policy)
     if classes.hidden is not None and classes.hidden.any():
         records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
         guard = Guard.of(requirement, records.sensitive)
-    merged: Classes | None = None
-    notes: list[str] = []
     for attempt in range(_REPAIRS + 1):
         measured = verify(records, classes, requirement, policy)
         _check_retained(past, classes)
@@ -116,6 +123,10 @@ def make_candidate(
         )
         if audit.holds or isinstance(policy.method, Static):
             break
+        if classes is merged and own is not None and attempt < _REPAIRS:
+            # The merge was only cheaper: what the method made may be safe where it is not.
+            classes, own, notes = own, None, []
+            continue
         if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
             raise _unsafe(audit)
         if merged is None:
@@ -203,6 +214,52 @@ def _make(
                 certificate=method.certificate,
                 progress=progress,
             )
+
+
+def _may_be_merged(past: Past, policy: Policy) -> bool:
+    """Whether merge is an alternative: to a later release, of a method that looks back and asks for little loss alone.
+
+    Clusters may have to be similar, or to gain privacy; taxonomy cuts to bear a certificate, or every printed target.
+    """
+    method = policy.method
+    asks_more = (isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}) or (
+        isinstance(method, Specialize) and (method.certificate or method.semantics == "printed")
+    )
+    return bool(len(past.first)) and not asks_more and not isinstance(method, Static | Group | Merge)
+
+
+def _beside_merge(make: Callable[[], Classes], merge: Callable[[], Classes]) -> tuple[Classes | None, Classes | None]:
+    """What the method makes and the merge, None for one that is refused; raises what the method says if both are."""
+    own: Classes | None = None
+    merged: Classes | None = None
+    refused: GuaranteeError | None = None
+    try:
+        own = make()
+    except GuaranteeError as error:
+        refused = error
+    try:
+        merged = merge()
+    except GuaranteeError:
+        if refused is not None:
+            raise refused from None
+    return own, merged
+
+
+def _cheaper(
+    own: Classes | None, merged: Classes | None, records: Snapshot, policy: Policy
+) -> tuple[Classes, list[str]]:
+    """Whichever loses less (AIL), the method's own where they lose the same; and a note where it is the merge."""
+    name = policy.method.name
+    lost = partial(_loss, domains=records.quasi_domains)
+    if merged is None or (own is not None and lost(own) <= lost(merged)):
+        assert own is not None
+        return own, []
+    why = f"the classes of {name} would lose more" if own is not None else f"{name} finds no safe classes"
+    return merged, [f"the last release's classes go on as they are (merge): {why}"]
+
+
+def _loss(classes: Classes, domains: Sequence[Hierarchy]) -> float:
+    return ail(classes, domains, suppressed=classes.suppressed)
 
 
 def _cut(

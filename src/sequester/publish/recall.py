@@ -111,7 +111,8 @@ def recall_labels(
 
 def rows_of(histories: Sequence[History], labels: Labels | None, against: Sequence[str]) -> Rows | None:
     """Whole rows of the releases of these histories, where they show more than one view; for these adversaries."""
-    return None if labels is None else Rows.of_people(histories[0], labels, counted=bool({"neighbor", "all"} & set(against)))
+    counted = bool({"neighbor", "all"} & set(against))
+    return None if labels is None else Rows.of_people(histories[0], labels, counted=counted)
 
 
 def carry(codes: NDArray[np.int32], domains: Sequence[tuple[Hierarchy, Hierarchy]]) -> NDArray[np.int32]:
