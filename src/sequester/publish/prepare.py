@@ -24,8 +24,10 @@ from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Insensitive, Policy, Specialize
+from sequester.policy.model import Group, Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
@@ -39,9 +41,12 @@ from sequester.publish.roster import (
     assemble,
     check_permanent,
     check_registered,
-    choose,
-    must_hide,
+    delays,
+    may_move,
+    moves,
+    refusal,
     refuse_suppression,
+    roster_of,
 )
 
 Progress = Callable[[str, int, int], None]
@@ -210,35 +215,60 @@ def _patience(state: State, hashes: pa.Array) -> NDArray[np.int64]:
 def _candidate(
     crowd: Crowd, state: State, policy: Policy, *, name: str, draws: list[int], progress: Progress | None
 ) -> Candidate:
-    """The release with everybody who can be hidden; if coming and going cannot be, then without both."""
+    """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody."""
     requirement = Requirement.from_policy(policy, crowd.snapshot.sensitive_domains)
     make = partial(make_candidate, policy=policy, name=name, seed=draws, registered=crowd.registered, progress=progress)
-    for keep_all in (False, True):
-        roster = choose(crowd, requirement, policy, seed=draws, keep_all=keep_all)
-        if not len(roster.rows) + len(roster.retained):
-            raise _nobody(crowd)
-        past, corners = _past(crowd, roster, state, policy)
-        records = assemble(crowd, roster, corners=corners)
+    refused = None
+    for move in moves(crowd, policy):
+        roster = roster_of(crowd, move, policy)
+        if not len(roster):
+            continue
+        if not may_move(crowd, move, requirement, policy):
+            refused = refusal(crowd) if state.people and policy.infeasible == "refuse" else refused
+            continue
         try:
-            found = make(roster, records, past)
-        except GuaranteeError:
-            if keep_all or not (crowd.moves and policy.infeasible != "refuse" and must_hide(policy)):
-                raise
+            found = _made(crowd, roster, state, policy, make, as_before=move.nobody)
+        except GuaranteeError as error:
+            refused = error
         else:
-            refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
-            if not found.classes.suppressed:
-                return found
-            # Whoever the method left out is not in the release: as if she were not in the table.
-            out = found.classes.member < 0
-            roster = roster.without(out)
-            past, corners = _past(crowd, roster, state, policy)
-            records = assemble(crowd, roster, corners=corners)
-            hidden = found.classes.hidden
-            made = replace(
-                found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out]
-            )
-            return make(roster, records, past, made=made)
-    raise AssertionError("not reached")
+            return replace(found, notes=(*found.notes, *delays(crowd, move, policy)))
+    raise _nobody(crowd) if refused is None else refused
+
+
+def _made(
+    crowd: Crowd, roster: Roster, state: State, policy: Policy, make: Callable[..., Candidate], *, as_before: bool
+) -> Candidate:
+    """The release of a roster; GuaranteeError when no classes of it are safe.
+
+    `as_before`: nobody comes or goes, so that the last release as it is tells nothing new, whatever the method says.
+    """
+    past, corners = _past(crowd, roster, state, policy)
+    records = assemble(crowd, roster, corners=corners)
+    try:
+        found = make(roster, records, past)
+    except GuaranteeError:
+        if not (as_before and state.releases) or isinstance(policy.method, Group):
+            raise
+        found = make(roster, records, past, made=_again(past, records, policy))
+    refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
+    if not found.classes.suppressed:
+        return found
+    # Whoever the method left out is not in the release: as if she were not in the table.
+    out = found.classes.member < 0
+    roster = roster.without(out)
+    past, corners = _past(crowd, roster, state, policy)
+    records = assemble(crowd, roster, corners=corners)
+    hidden = found.classes.hidden
+    made = replace(found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out])
+    return make(roster, records, past, made=made)
+
+
+def _again(past: Past, records: Snapshot, policy: Policy) -> Classes:
+    """The classes of the last release."""
+    from sequester.methods.series.merge import merge
+
+    guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
+    return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against)
 
 
 def _nobody(crowd: Crowd) -> GuaranteeError:
