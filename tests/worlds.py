@@ -15,7 +15,7 @@ then be shared out evenly among them: no smaller confidence is possible by telli
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -271,7 +271,9 @@ class Knowledge:
             (group, value)
             for group in self.published.groups
             if group[1]
-            for value in sorted({v for world in self.worlds for lives in world[group] for v in self.published.has(lives)})
+            for value in sorted(
+                {v for world in self.worlds for lives in world[group] for v in self.published.has(lives)}
+            )
         ]
 
     def _bound(self, value: tuple[int, str]) -> Fraction:
@@ -288,32 +290,67 @@ class Knowledge:
                 for lives in share:
                     if lives not in has:
                         has[lives] = self.published.has(lives)
-                row.append(sum(n for lives, n in share.items() if value in has[lives]) / len(self.published.groups[group]))
+                row.append(
+                    sum(n for lives, n in share.items() if value in has[lives]) / len(self.published.groups[group])
+                )
             rows.add(tuple(row))
         return np.array(sorted(rows)).reshape(len(rows), -1)
 
 
-def relaxed_strain(published: Published) -> float:
-    """As `Knowledge.strain`, for expected numbers that need not be a mixture of worlds: never more than the truth."""
-    cells = [(group, lives) for group in published.groups for lives in published.lives(group[0])]
-    equal, right = [], []
-    for group, occupants in published.groups.items():
-        equal.append([float(cell[0] == group) for cell in cells] + [0.0])
-        right.append(len(occupants))
-    for (number, place, label), count in published.shown.items():
-        equal.append([float(g[0][number] == place and lives[number] == label) for g, lives in cells] + [0.0])
-        right.append(count)
-    above = []
-    for group, occupants in published.groups.items():
-        held = [published.has(lives) if of == group and group[1] else frozenset() for of, lives in cells]
-        for column, value in sorted(frozenset().union(*held)):
-            bound = float(published.columns[column].bounds[value])
-            above.append([float((column, value) in has) for has in held] + [-bound * len(occupants)])
-    if not above:
-        return 0.0
-    found = linprog([0.0] * len(cells) + [1.0], above, [0.0] * len(above), equal, right, method="highs")
-    assert found.status == 0
-    return float(found.fun)
+class Relaxed:
+    """What follows when belief need not be a mixture of whole worlds, only add up: never more than is known in truth.
+
+    A linear program over how many of a group are expected to live how. This is what can be computed at size.
+    """
+
+    def __init__(self, published: Published) -> None:
+        self.published = published
+        self.cells = [(group, lives) for group in published.groups for lives in published.lives(group[0])]
+        equal = [[float(cell[0] == group) for cell in self.cells] for group in published.groups]
+        right = [len(occupants) for occupants in published.groups.values()]
+        for (number, place, label), count in published.shown.items():
+            equal.append([float(g[0][number] == place and lives[number] == label) for g, lives in self.cells])
+            right.append(count)
+        self.equal, self.right = np.array(equal), np.array(right, float)
+
+    def strain(self) -> float:
+        """The smallest multiple of the bounds that is possible for everybody and every value."""
+        return self._least(lambda value: float(self.published.columns[value[0]].bounds[value[1]]))
+
+    def confidence(self) -> float:
+        """The smallest confidence of the worst person and bounded value."""
+        return self._least(lambda value: 1.0)
+
+    def _least(self, bound: Callable[[tuple[int, str]], float]) -> float:
+        above = []
+        for group, occupants in self.published.groups.items():
+            if group[1]:
+                held = [self.published.has(lives) if of == group else frozenset() for of, lives in self.cells]
+                for value in sorted(frozenset().union(*held)):
+                    above.append([float(value in has) for has in held] + [-bound(value) * len(occupants)])
+        if not above:
+            return 0.0
+        equal = np.hstack([self.equal, np.zeros((len(self.equal), 1))])
+        found = linprog([0.0] * len(self.cells) + [1.0], above, np.zeros(len(above)), equal, self.right, method="highs")
+        assert found.status == 0
+        return float(found.fun)
+
+    def owners(self) -> dict[tuple[int, int, Label], frozenset[Hashable]]:
+        """As `Knowledge.owners`: who can be expected to have a row with any number above nothing."""
+        count, a_little = len(self.cells), 1e-3
+        # All that is possible is possible together, a little of each.
+        below = np.hstack([-np.eye(count), np.eye(count)])
+        equal = np.hstack([self.equal, np.zeros((len(self.equal), count))])
+        limits = [(0, None)] * count + [(0, a_little)] * count
+        cost = np.repeat([0.0, -1.0], count)
+        found = linprog(cost, below, np.zeros(count), equal, self.right, bounds=limits, method="highs")
+        assert found.status == 0
+        owners: dict[tuple[int, int, Label], set[Hashable]] = {row: set() for row in self.published.shown}
+        for (group, lives), reached in zip(self.cells, found.x[count:], strict=True):
+            for number, label in enumerate(lives):
+                if label is not None and reached > a_little / 2:
+                    owners[number, group[0][number], label].update(self.published.groups[group])
+        return {row: frozenset(people) for row, people in owners.items()}
 
 
 def _least(chances: np.ndarray, bounds: list[float]) -> float:
