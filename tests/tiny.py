@@ -80,19 +80,20 @@ class Case:
 
     def published(self) -> Published:
         names = [name for name, column in self.columns.items() if stays(column)]
+
+        def label(number: int, person: str) -> Label:
+            row = self.row(number, person)
+            return tuple(row[name] for name in names)
+
         releases = tuple(
-            tuple(
-                Class(
-                    tuple(people), tuple(tuple(self.row(number, person)[name] for name in names) for person in people)
-                )
-                for people in release
-            )
+            tuple(Class(tuple(people), tuple(label(number, person) for person in people)) for people in release)
             for number, release in enumerate(self.releases)
         )
-        values = {
-            name: {self.row(n, p)[name] for n, r in enumerate(self.releases) for c in r for p in c} for name in names
-        }
-        columns = tuple(column_of(self.columns[name], self.confidence, values[name]) for name in names)
+        labels = {label for release in releases for one in release for label in one.labels}
+        columns = tuple(
+            column_of(self.columns[name], self.confidence, {label[at] for label in labels})
+            for at, name in enumerate(names)
+        )
         return Published(columns, releases, written=not self.different)
 
 
@@ -129,9 +130,8 @@ class Story:
         )
 
     def tables(self) -> list[pa.Table]:
-        return [
-            pa.Table.from_pylist([self._row(at, person) for person in here]) for at, here in enumerate(self.present)
-        ]
+        rows = [[self._row(at, person) for person in here] for at, here in enumerate(self.present)]
+        return [pa.Table.from_pylist(one) for one in rows]
 
     def _row(self, at: int, person: str) -> dict[str, Any]:
         age, sex = self.points[person]
@@ -150,12 +150,12 @@ class Story:
 
     def published(self, releases: list[list[list[str]]]) -> Published:
         """With these classes of people."""
-        values = {
-            name: set(cells)
-            for name, cells in zip(self.names, zip(*map(self.label, self.cells), strict=True), strict=True)
-        }
+        labels = [self.label(person) for person in self.cells]
         return Published(
-            tuple(column_of(self.columns[name], self.confidence, values[name]) for name in self.names),
+            tuple(
+                column_of(self.columns[name], self.confidence, {label[at] for label in labels})
+                for at, name in enumerate(self.names)
+            ),
             tuple(tuple(Class(tuple(c), tuple(map(self.label, c))) for c in release) for release in releases),
         )
 
@@ -171,12 +171,11 @@ def column_of(column: Mapping[str, Any], confidence: Any, cells: set[str]) -> Co
         return Column()
     separator = ";" if column.get("kind") == "set" else None
     below = {node: values for node, values in BELOW.items() if "hierarchy" in column}
-    values = {
-        value for cell in cells - {"*"} for value in (cell.split(separator) if separator else [cell])
-    } - below.keys()
+    exact = cells - {"*"} - below.keys()
+    values = {value for cell in exact for value in (cell.split(separator) if separator else [cell])}
     values |= {value for cell in cells for value in below.get(cell, ())}
     if "*" in cells:
-        below["*"] = frozenset(cells - {"*"} - below.keys() | (BELOW["Any"] if "hierarchy" in column else frozenset()))
+        below["*"] = frozenset(exact | (BELOW["Any"] if below else frozenset()))
     given = column.get("confidence", confidence)
     shares = given if isinstance(given, dict) else {"*": given}
     bounds = {value: shares.get(value, shares.get("*", 1)) for value in values - set(column.get("ordinary", ()))}
@@ -202,7 +201,7 @@ LETTERS = {"plain": "abc", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "no
 def columns_and_cells(
     draw: st.DrawFn, people: list[str], kinds: tuple[str, ...], *, nodes: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Cells]]:
-    """One to three columns of these kinds, the first of them sensitive. `nodes`: cells as published, not as they are."""
+    """One to three columns of these kinds, the first of them sensitive. `nodes`: cells as they are published."""
     first = draw(st.sampled_from([kind for kind in kinds if kind not in ("stays", "changes")]))
     more = draw(st.lists(st.sampled_from(kinds), max_size=2))
     columns: dict[str, dict[str, Any]] = {}

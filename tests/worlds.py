@@ -235,10 +235,11 @@ class Knowledge:
     def owners(self) -> dict[tuple[int, int, Label], frozenset[Hashable]]:
         """Per release, class and label everybody who has such a row there in some world."""
         found: dict[tuple[int, int, Label], set[Hashable]] = {row: set() for row in self.published.shown}
-        for group, lives in {(group, lives) for world in self.worlds for group in world for lives in world[group]}:
-            for number, label in enumerate(lives):
-                if label is not None:
-                    found[number, group[0][number], label].update(self.published.groups[group])
+        for group, occupants in self.published.groups.items():
+            for lives in {lives for world in self.worlds for lives in world[group]}:
+                for number, label in enumerate(lives):
+                    if label is not None:
+                        found[number, group[0][number], label].update(occupants)
         return {row: frozenset(owners) for row, owners in found.items()}
 
     def fewest_owners(self) -> int:
@@ -272,7 +273,7 @@ class Knowledge:
             for group in self.published.groups
             if group[1]
             for value in sorted(
-                {v for world in self.worlds for lives in world[group] for v in self.published.has(lives)}
+                frozenset().union(*(self.published.has(lives) for world in self.worlds for lives in world[group]))
             )
         ]
 
@@ -281,19 +282,15 @@ class Knowledge:
 
     def _chances(self) -> np.ndarray:
         """(distinct worlds, asked) the share of a group that has a value."""
-        has = {}
-        rows = set()
-        for world in self.worlds:
-            row = []
-            for group, value in self._asked:
-                share = world[group]
-                for lives in share:
-                    if lives not in has:
-                        has[lives] = self.published.has(lives)
-                row.append(
-                    sum(n for lives, n in share.items() if value in has[lives]) / len(self.published.groups[group])
-                )
-            rows.add(tuple(row))
+        groups = self.published.groups
+        has = {lives: self.published.has(lives) for group in groups for lives in self.published.lives(group[0])}
+        rows = {
+            tuple(
+                sum(number for lives, number in world[group].items() if value in has[lives]) / len(groups[group])
+                for group, value in self._asked
+            )
+            for world in self.worlds
+        }
         return np.array(sorted(rows)).reshape(len(rows), -1)
 
 
