@@ -89,17 +89,19 @@ def check_audit(case: Case) -> Verdict:
         check_traced(finding, owners, known)
     for finding in by_attack["difference"]:
         check_difference(finding, case, known)
-    measured = found.measures.get("deniability")
-    if measured is not None:
-        assert measured <= known.confidence() + 1e-6
-        if not any("confidence" in column for column in case.columns.values()):
-            assert abs(measured - Relaxed(published).confidence()) < 1e-6
+    assert found.measures.get("deniability", 0) <= known.confidence() + 1e-6
     return verdict
+
+
+def check_measure(case: Case) -> None:
+    """Deniability measures the confidence that no belief gets below, whether or not it is too much."""
+    found = sq.audit(case.tables(), case.policy, against=["insider"])
+    assert abs(found.measures.get("deniability", 0) - Relaxed(case.published()).confidence()) < 1e-6
 
 
 def check_traced(finding: Any, owners: dict[tuple[int, int, Label], frozenset[Hashable]], known: Knowledge) -> None:
     """Some row with this label can belong to these people only, and nobody else has it in any world."""
-    fitting = [row for row in owners if ", ".join(row[2]) == finding.value and owners[row] == set(finding.people)]
+    fitting = [row for row in owners if _written(row[2], finding.value) and owners[row] == set(finding.people)]
     assert fitting
     assert finding.observed == len(finding.people) < finding.required
     assert all(known.owners()[row] <= set(finding.people) for row in fitting)
@@ -132,8 +134,13 @@ def check_difference(finding: Any, case: Case, known: Knowledge) -> None:
             at = names.index(finding.attribute)
             having = sum(number for label, number in row.items() if asked & column.bounded([label[at]]))
         else:
-            having = sum(number for label, number in row.items() if ", ".join(label) == finding.value)
+            having = sum(number for label, number in row.items() if _written(label, finding.value))
         assert having >= finding.observed * len(people) - 1e-9
+
+
+def _written(label: Label, text: str) -> bool:
+    """Whether this is how a label is written; columns may come in any order."""
+    return sorted(label) == sorted(text.split(", "))
 
 
 def publish(story: Story, folder: Path) -> list[list[list[str]]]:

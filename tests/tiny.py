@@ -8,8 +8,9 @@ columns that change, which link nothing.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -193,8 +194,9 @@ def from_json(text: str) -> Case | Story:
 
 # Random ones.
 
-SHARES = st.sampled_from([0.4, 0.5, 0.5, 0.6, 0.7, 0.75])
-LETTERS = {"plain": "abc", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "none"), "graded": "abcd", "stays": "uv"}
+CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.75)
+SHARES = st.sampled_from(CONFIDENCES)
+LETTERS = {"plain": "abcd", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "none"), "graded": "abcd", "stays": "uv"}
 
 
 @st.composite
@@ -260,7 +262,23 @@ def cases(
             for person in (person for one in release for person in one):
                 if draw(st.integers(0, 3)) == 0:
                     different.append([number, person, "s", differently])
-    return Case(k, draw(SHARES), columns, cells, made, different)
+    case = Case(k, draw(SHARES), columns, cells, made, different)
+    return _bearable(case) if draw(st.integers(0, 3)) else case
+
+
+def _bearable(case: Case) -> Case:
+    """The same with the strictest confidence that every class keeps by itself: what is found takes two releases."""
+    kept = [share for share in CONFIDENCES if Fraction(str(share)) >= _worst(case.published())]
+    return replace(case, confidence=min(kept)) if kept else case
+
+
+def _worst(published: Published) -> Fraction:
+    """The largest share that a bounded value has of a class."""
+    worst = Fraction(0)
+    for one in (one for release in published.releases for one in release):
+        shares = Counter(value for label in one.labels for value in published.has((label,)))
+        worst = max([worst, *(Fraction(number, len(one.labels)) for number in shares.values())])
+    return worst
 
 
 def _classes(present: list[str], where: list[int], k: int) -> Iterator[list[str]]:
@@ -298,14 +316,9 @@ def stories(
         late = draw(st.lists(st.sampled_from(everybody), unique=True, max_size=count - k))
         here[0] = [person for person in here[0] if person not in late] if len(here[0]) - len(late) >= k else here[0]
     points = {person: [draw(st.integers(0, 7)), draw(st.integers(0, 1))] for person in everybody}
-    return Story(
-        k,
-        draw(SHARES),
-        method,
-        draw(st.sampled_from([["insider"], ["insider"], ["insider", "neighbor"], ["neighbor"]])),
-        draw(st.sampled_from(["hold-back", "hold-back", "suppress", "refuse"])),
-        columns,
-        cells,
-        points,
-        here,
-    )
+    against = draw(st.sampled_from([["insider"], ["insider"], ["insider"], ["insider", "neighbor"], ["neighbor"]]))
+    infeasible = draw(st.sampled_from(["hold-back", "hold-back", "suppress", "refuse"]))
+    story = Story(k, draw(SHARES), method, against, infeasible, columns, cells, points, here)
+    # Where the first table keeps it as a whole, there is something to publish.
+    shares = [share for share in CONFIDENCES if Fraction(str(share)) >= _worst(story.published([[here[0]]]))]
+    return replace(story, confidence=draw(st.sampled_from(shares))) if shares else story
