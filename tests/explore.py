@@ -1,8 +1,7 @@
 """Try fresh random examples for some time: `make explore MINUTES=20`.
 
 CI tries the same examples every time. This runs the tests that compare with enumerated worlds over and over, each round
-with a seed of its own, which is printed: `HYPOTHESIS_PROFILE=explore pytest --hypothesis-seed=...` does that round again.
-What fails is shrunk and saved in `tests/property/cases`, where `test_saved_cases.py` finds it: keep the file with the
+with a seed of its own, which is printed: `python tests/explore.py --seed ...` does that round again. What fails is shrunk and saved in `tests/property/cases`, where `test_saved_cases.py` finds it: keep the file with the
 correction.
 """
 
@@ -42,9 +41,8 @@ def main() -> int:
         )
         if done.returncode:
             failed.append(seed)
-    sys.stdout.write(
-        f"{rounds} rounds, {len(failed)} failed{': seeds ' if failed else ''}{', '.join(map(str, failed))}\n"
-    )
+    sys.stdout.write(f"{rounds} rounds, {len(failed)} failed\n")
+    sys.stdout.writelines(f"seed {seed} failed\n" for seed in failed)
     saved = sorted((TESTS / "property" / "cases").glob("*.json"))
     new = [path for path in saved if any(path.stem.endswith(f"{seed:x}") for seed in failed)]
     sys.stdout.writelines(f"saved {path.relative_to(TESTS.parent)}\n" for path in new)

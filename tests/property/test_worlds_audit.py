@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import assume, event, given, settings
 
-from judged import check_audit
+from judged import check_audit, check_measure
 from saved import saving
 from tiny import Case, cases
 from worlds import TooMany
@@ -44,3 +44,16 @@ def test_sets(case: Case) -> None:
 @given(cases(kinds=("graded", "few", "stays")))
 def test_nodes(case: Case) -> None:
     judge(case)
+
+
+@often
+@given(cases(kinds=("graded",), differently="Any"))
+def test_nodes_that_are_finer_in_another_release(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases())
+def test_deniability_measures_the_confidence_that_no_belief_gets_below(case: Case) -> None:
+    with saving(check_measure, case):
+        check_measure(case)
