@@ -5,6 +5,11 @@ one release and taking away some of another tells him the values of those left: 
 many of them must have one value (value). Both directions of every pair of releases are checked, so that people who
 leave are protected like those who join. With three and more releases single trajectories that follow from classes of
 several releases are checked too.
+
+What is learned about the people left is which values they have together. If none of these has a bound, while others
+have, there is nothing in it to protect: six people without a diagnosis, one of whom leaves, tell that she has none.
+Whose rows theirs are is for `tracing`. So few people left count only with somebody among them who has a bounded value,
+or where no value has a bound and k is all that is promised.
 """
 
 from __future__ import annotations
@@ -64,6 +69,7 @@ class _Search:
         counts = history.trajectory_counts()
         if counts is not None:
             self.bounded = [value for value in self.bounded if _breaks(history, counts, trajectories.size, value)]
+        self.free = _free(history, counts, len(trajectories))
         smallest = int(trajectories.size.min())
         releases = len(history)
         work = len(trajectories) * releases * (releases - 1) // 2
@@ -100,6 +106,8 @@ class _Search:
         if not self.by_size:
             return
         for remainder in determined(cells, k=self.history.k, limit=self.measure):
+            if self.free[self._left(remainder)].all():
+                continue
             self.measure = min(self.measure, remainder.people)
             if remainder.people < self.history.k and len(remainder.taken):
                 self._add(remainder)
@@ -109,6 +117,8 @@ class _Search:
         if len(self.history) < 3 or self.trajectories.size.min() >= self.history.k:
             return
         for found in combinations(self.trajectories, self.history.k):
+            if self.free[found.trajectory]:
+                continue
             people = int(self.trajectories.size[found.trajectory])
             self.measure = min(self.measure, people)
             if self._is_new(None, [found.trajectory], reached=people):
@@ -185,6 +195,14 @@ class _Search:
 
     def _people(self, trajectories: list[int]) -> tuple[object, ...]:
         return tuple([self.history.people[person] for person in sorted(self.people.members(trajectories))])
+
+
+def _free(history: History, counts: NDArray[np.int64] | None, trajectories: int) -> NDArray[np.bool_]:
+    """Trajectories in which nobody has a value with a bound, though there are such values."""
+    bounded = np.array([bound < 1 for bound in history.bounds])
+    if counts is None or not history.is_guarded:
+        return np.zeros(trajectories, np.bool_)
+    return np.asarray(counts[:, bounded].sum(axis=1) == 0)
 
 
 def _breaks(history: History, counts: NDArray[np.int64], size: NDArray[np.int64], value: int) -> bool:

@@ -47,6 +47,7 @@ class History:
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
     diversity, closeness   what is required of every class beside k and the bounds
+    guarded    whether values are bounded at all, also where nobody has one of these; None: if somebody has
     """
 
     attribute: str
@@ -65,6 +66,7 @@ class History:
     value: NDArray[np.int32] | None = None
     diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
     closeness: Closeness | None = None
+    guarded: bool | None = None
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None
 
@@ -73,6 +75,11 @@ class History:
 
     def __len__(self) -> int:
         return len(self.releases)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether some value is bounded, or would be."""
+        return any(bound < 1 for bound in self.bounds) if self.guarded is None else self.guarded
 
     def extend(self, release: Publication) -> History:
         """The history after one more release."""

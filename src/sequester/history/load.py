@@ -137,6 +137,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         people=known.people,
         diversity=sight.view.diversity,
         closeness=sight.view.closeness,
+        guarded=policy.bounds_values,
         notes=tuple(notes),
     )
 

@@ -408,6 +408,12 @@ class Policy(Strict):
         return tuple(name for name, a in self.attributes.items() if isinstance(a, Insensitive))
 
     @property
+    def bounds_values(self) -> bool:
+        """Whether a sensitive value has a bound, or would have if somebody had it."""
+        given = [self.protect.confidence if a.confidence is None else a.confidence for a in self.sensitive.values()]
+        return any(isinstance(bound, dict) or (bound is not None and bound < 1) for bound in given)
+
+    @property
     def lasting(self) -> tuple[str, ...]:
         """Columns published as they are that do not change: they link the rows of a person."""
         attributes = ((name, self.attributes[name]) for name in self.insensitive)

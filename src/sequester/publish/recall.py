@@ -66,6 +66,7 @@ def recall(
             value=np.where(of >= 0, codes, -1).astype(np.int32) if permanent and state.releases else None,
             diversity=view.diversity,
             closeness=view.closeness,
+            guarded=policy.bounds_values,
         )
         own = trajectories.count(codes, len(names)) if permanent else None
         publications = []

@@ -190,9 +190,8 @@ def may_move(crowd: Crowd, move: Move, requirement: Requirement, policy: Policy)
     rows = [crowd.newcomers] * move.newcomers + [crowd.returners] * move.returners
     entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     leaving = crowd.leavers if move.leavers else np.zeros(0, np.int64)
-    return may_be_hidden(requirement, crowd.snapshot.sensitive[:, entering]) and may_be_hidden(
-        requirement, crowd.values[:, leaving]
-    )
+    sets = (crowd.snapshot.sensitive[:, entering], crowd.values[:, leaving])
+    return all(may_be_hidden(requirement, people, guarded=policy.bounds_values) for people in sets)
 
 
 def delays(crowd: Crowd, move: Move, policy: Policy) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +33,7 @@ class Terms:
 
     table  (classes of all releases, values) published counts; `value` is per person of the history
     numerator / denominator is the bound of each value; not bounded where they are equal
+    guarded  whether values are bounded at all, also where nobody has one of these
     """
 
     index: int
@@ -40,6 +42,7 @@ class Terms:
     denominator: int
     table: Longs
     value: Ints
+    guarded: bool
 
     @property
     def values(self) -> int:
@@ -49,6 +52,11 @@ class Terms:
         """(sets of people, values) whether a value is more frequent than its bound."""
         over: Mask = counts * self.denominator > size[:, None] * self.numerator
         return over
+
+    def asked(self, counts: Longs) -> Mask:
+        """Sets of people of whom somebody has a value with a bound; all, where no value has one."""
+        bounded = self.numerator < self.denominator
+        return np.asarray(counts[:, bounded].any(axis=1)) if self.guarded else np.ones(len(counts), np.bool_)
 
 
 def terms_of(past: Past) -> tuple[Terms, ...]:
@@ -63,7 +71,7 @@ def terms_of(past: Past) -> tuple[Terms, ...]:
         known[past.person] = value
         tables = [release.counts for release in history.releases]
         table = np.concatenate(tables) if tables else np.zeros((0, len(numerator)), np.int64)
-        found.append(Terms(index, history.k, numerator, denominator, table, known))
+        found.append(Terms(index, history.k, numerator, denominator, table, known, history.is_guarded))
     return tuple(found)
 
 
@@ -89,7 +97,7 @@ def label_terms(past: Past, columns: Columns) -> Terms | None:
         of = column[columns.person[known]]
         inside = of >= 0
         np.add.at(table, (of[inside], labels.of[known[inside]]), 1)
-    return Terms(len(past.histories), history.k, numerator, denominator, table, labels.of)
+    return Terms(len(past.histories), history.k, numerator, denominator, table, labels.of, history.is_guarded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,12 +312,16 @@ class Frame:
         after = np.where(self.after >= 0, self.after + classes, -1)
         return linked(np.column_stack([self.same, after]), classes + len(self.lo))
 
-    def determined(self, k: int, live: Mask) -> Mask:
-        """Per block, whether several releases together determine a trajectory of fewer than k people."""
+    def determined(self, k: int, live: Mask, terms: Sequence[Terms]) -> Mask:
+        """Per block, whether several releases together determine a trajectory of fewer than k people.
+
+        Only trajectories with somebody who has a bounded value count.
+        """
         from sequester.kernels.blocks_paths import determined_people
 
         bad = np.zeros(self.blocks, np.bool_)
         small = (self.size < k) & live[self.block]
+        small &= np.any([one.asked(self.counts(one)) for one in terms], axis=0)
         if self.releases < 2 or not small.any():
             return bad
         count = int(self.component.max()) + 1

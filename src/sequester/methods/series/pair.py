@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,11 +120,15 @@ class Pair:
             bad[self.later_block[later]] = True
         return bad
 
-    def differences(self, k: int) -> Mask:
-        """Whether classes of one release minus nested classes of the other leave 1 to k - 1 people."""
+    def differences(self, k: int, terms: Sequence[Terms]) -> Mask:
+        """Whether classes of one release minus nested classes of the other leave 1 to k - 1 people.
+
+        Not where nobody in a small cell has a bounded value: whatever is left of fewer than k people is made of these.
+        """
         from sequester.kernels.blocks_pairs import small_differences
 
-        if (self.size >= k).all():
+        few = self.size < k
+        if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in terms):
             return self._blocks()
         later = small_differences(self.second, self.first, self.size, len(self.later), len(self.earlier), k)
         earlier = small_differences(self.first, self.second, self.size, len(self.earlier), len(self.later), k)

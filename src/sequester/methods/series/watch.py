@@ -132,7 +132,7 @@ class Watch:
         verdict[open_blocks & ~live] = Verdict.NO.value
         later = np.zeros(count, np.bool_)
         if self.insider:
-            later |= frame.determined(self.terms[0].k, live)
+            later |= frame.determined(self.terms[0].k, live, self.terms)
         if self.neighbor:
             for terms in dict.fromkeys((*self.terms, *self.rows)):
                 later |= frame.shared(terms)
@@ -145,7 +145,7 @@ class Watch:
             pair = Pair.of(frame, release, live)
             if pair is None:
                 continue
-            live &= ~pair.differences(self.terms[0].k)
+            live &= ~pair.differences(self.terms[0].k, self.terms)
             for terms in self.terms:
                 live &= ~pair.surpluses(terms)
 
