@@ -1,8 +1,8 @@
 """Try fresh random examples for some time: `make explore MINUTES=20`.
 
 CI tries the same examples every time. This runs the tests that compare with enumerated worlds over and over, each round
-with a seed of its own, which is printed: `python tests/explore.py --seed ...` does that round again. What fails is shrunk and saved in `tests/property/cases`, where `test_saved_cases.py` finds it: keep the file with the
-correction.
+with a seed of its own, which is printed: `python tests/explore.py --seed ...` does that round again. What fails is
+shrunk and saved in `tests/property/cases`, where `test_saved_cases.py` finds it: keep the file with the correction.
 """
 
 from __future__ import annotations

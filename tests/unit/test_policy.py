@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -490,3 +491,34 @@ def test_notes_say_what_a_method_cannot_do() -> None:
 def test_a_width_too_small_to_divide_by_is_a_problem_and_no_crash() -> None:
     raw = changed("attributes", "age", "levels", to=[2.2250738585e-313, 1.0])
     assert "multiple" in problems_of(raw)["attributes.age.levels"]
+
+
+CHANGING = {"role": "sensitive", "values": "transient"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "key", "message"),
+    [
+        ({"role": "insensitive"}, "attributes.beside", "would link a person's rows.*changes: true"),
+        ({"role": "sensitive"}, "attributes.beside", "stays with a person and would link.*table of its own"),
+        (CHANGING | {"permanent": ["HIV"]}, "attributes.beside.permanent", "publish ill in a table of its own"),
+    ],
+    ids=["insensitive", "permanent", "some stay"],
+)
+def test_nothing_that_links_rows_stands_beside_values_that_change(beside: Any, key: str, message: str) -> None:
+    raw = {
+        "version": 1,
+        "series": "s",
+        "attributes": {"age": {"role": "quasi-identifier"}, "ill": CHANGING, "beside": beside},
+        "protect": {
+            "k": 2, "confidence": 0.5, "lifetime": {"l": 2, "releases": 3}, "against": ["insider", "lifetime"],
+        },
+    }  # fmt: skip
+    assert re.search(message, problems_of(raw)[key])
+
+
+def test_what_may_change_too_or_stands_alone_links_nothing() -> None:
+    protect = {"k": 2, "lifetime": {"l": 2, "releases": 3}, "against": ["lifetime"]}
+    for beside in ({"role": "insensitive", "changes": True}, CHANGING, {"role": "quasi-identifier"}):
+        attributes = {"age": {"role": "quasi-identifier"}, "ill": CHANGING, "beside": beside}
+        assert Policy.model_validate({"version": 1, "series": "s", "attributes": attributes, "protect": protect})

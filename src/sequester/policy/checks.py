@@ -32,6 +32,7 @@ def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
         *_attributes(raw),
         *_outputs(raw),
         *_protect(raw),
+        *_beside_changes(raw),
         *_group_method(raw),
         *_registered(raw),
         *_cluster_method(raw),
@@ -248,6 +249,33 @@ def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issu
     if not changing and "lifetime" in against and not linking:
         yield ("against",), "no value changes, so lifetime checks nothing; write [insider]"
     yield from _unbounded(protect, {name: sensitive[name] for name in stay}, linking)
+
+
+def _beside_changes(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    """What stays with a person links her rows, so that what changes adds up over releases by more than chance.
+
+    Of the rows (a, s), (a, s), (b, t), (b, t) and then (a, t), (a, t), (b, s), (b, s) everybody had s once, where three
+    in four would be right if nothing linked the releases.
+    """
+    if at(raw, ("protect", "lifetime")) is None:
+        return
+    attributes = {n: a for n, a in _group(raw, "attributes").items() if isinstance(a, Mapping)}
+    changing = [n for n, a in attributes.items() if a.get("role") == "sensitive" and a.get("values") == "transient"]
+    if not changing:
+        return
+    for name, attribute in attributes.items():
+        beside = next((other for other in changing if other != name), None)
+        links = f"would link a person's rows over releases, and with them the values of {beside or changing[0]}"
+        if attribute.get("role") == "insensitive" and not attribute.get("changes"):
+            yield ("attributes", name), f"{links}; say changes: true if it may change, or leave it out"
+        elif attribute.get("role") == "sensitive" and beside is not None:
+            if attribute.get("values", "permanent") == "permanent":
+                yield ("attributes", name), f"stays with a person and {links}; publish it in a table of its own"
+            elif attribute.get("permanent"):
+                yield (
+                    ("attributes", name, "permanent"),
+                    f"stay with a person and {links}; publish {beside} in a table of its own",
+                )
 
 
 def _unbounded(
