@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint bench experiments lock clean
+.PHONY: demo test explore lint bench experiments lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -12,6 +12,11 @@ demo: $(VENV)/.run
 test: $(VENV)/.test
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+# Fresh random examples for so long; what fails is saved as a test case.
+MINUTES ?= 20
+explore: $(VENV)/.test
+	$(BIN)/python tests/explore.py --minutes $(MINUTES)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy

@@ -16,6 +16,8 @@ SUBJECTS = {
     "wong": "experiments.wong",
     "churn": "experiments.churn",
     "reddy": "experiments.reddy",
+    "minimality": "experiments.minimality",
+    "panels": "experiments.panels",
 }
 RESULTS = Path(__file__).parent / "results"
 

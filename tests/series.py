@@ -171,3 +171,43 @@ def _group(
     if draw(st.booleans()):
         hi[0] = np.minimum(hi[0] + 1, leaves - 1)
     return lo, hi, classes
+
+
+def certain_pairs(history: History, first: int, second: int) -> set[tuple[int, int]]:
+    """Pairs of classes of two releases that somebody is in, whoever has which row, by trying everything.
+
+    Nobody left, if that can be; else nobody joined, if that can be; else nothing is certain.
+    """
+    near = set(zip(*(side.tolist() for side in history.compatible(first, second)), strict=True))
+    one, other = (history.releases[number].counts for number in (first, second))
+    for flip in (False, True):
+        rows, places = (other, one) if flip else (one, other)
+        found: set[tuple[int, int]] | None = set()
+        for value in range(len(history.values)):
+            fits = near if not flip else {(b, a) for a, b in near}
+            worlds = _worlds(_each(rows[:, value]), _each(places[:, value]), fits)
+            if not worlds:
+                found = None
+                break
+            assert found is not None
+            found |= frozenset.intersection(*worlds)
+        if found is not None:
+            return {(b, a) for a, b in found} if flip else found
+    return set()
+
+
+def _each(counts: np.ndarray) -> list[int]:
+    return np.repeat(np.arange(len(counts)), counts).tolist()
+
+
+def _worlds(rows: list[int], free: list[int], near: set[tuple[int, int]]) -> set[frozenset[tuple[int, int]]]:
+    """All ways to give every row a place, as the pairs of classes that are used."""
+    if not rows:
+        return {frozenset()}
+    found = set()
+    for place in set(free):
+        if (rows[0], place) in near:
+            rest = free.copy()
+            rest.remove(place)
+            found |= {world | {(rows[0], place)} for world in _worlds(rows[1:], rest, near)}
+    return found

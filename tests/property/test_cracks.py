@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks import backward, cracks, cross, forward
@@ -135,19 +135,52 @@ def test_rows_that_remain_are_those_of_the_best_assignment(truth: Series) -> Non
         assert tuples(comparison.unforced) == [tuple(world.unforced(first, second, number)) for number in joined]
 
 
-@SETTINGS
-@given(series(deletions=False, people=(2, 6), releases=(2, 2)))
-def test_without_people_every_class_that_some_assignment_fills_is_a_target(truth: Series) -> None:
+@settings(max_examples=400, deadline=None)
+@given(series(deletions=False, people=(2, 7), releases=(2, 2)))
+def test_without_people_only_classes_that_every_assignment_fills_are_targets(truth: Series) -> None:
     history, world = truth.history(known=False), World(truth)
     (comparison,) = compare(history)
     numbers = [range(boxes[0].shape[1]) for boxes in truth.boxes]
-    comparable = [(a, b) for a in numbers[0] for b in numbers[1] if world.meets((0, a), (1, b))]
-    expected = {pair: tuple(world.remaining(0, 1, pair)) for pair in comparable}
+    worlds = [world.generators(0, 1, value) for value in range(truth.values)]
+    certain = {
+        pair
+        for pair in product(*numbers)
+        if any(all(pair in assignment for assignment in of_value) for of_value in worlds)
+    }
     found = zip(*(side.tolist() for side in comparison.pairs), tuples(comparison.remaining), strict=True)
-    assert {(a, b): left for a, b, left in found} == {pair: left for pair, left in expected.items() if any(left)}
-    unforced = {number: tuple(world.unforced(0, 1, number)) for number in numbers[1]}
+    assert {(a, b): left for a, b, left in found} == {pair: tuple(world.remaining(0, 1, pair)) for pair in certain}
+    joined = {
+        number
+        for number in numbers[1]
+        if any(
+            all(sum(b == number for _, b in assignment) < world.rows(1, value).count(number) for assignment in of_value)
+            for value, of_value in enumerate(worlds)
+        )
+    }
     alone = dict(zip(comparison.joined.tolist(), tuples(comparison.unforced), strict=True))
-    assert alone == {number: left for number, left in unforced.items() if any(left)}
+    assert alone == {number: tuple(world.unforced(0, 1, number)) for number in joined}
+
+
+@SETTINGS
+@given(truth=series(deletions=False, people=(2, 7), releases=(2, 2)), links=st.booleans())
+def test_a_release_published_twice_shows_a_neighbor_who_knows_nobody_nothing_new(truth: Series, links: bool) -> None:
+    history = truth.history(known=False)
+    once = history.releases[0]
+    kept = np.full(len(history.links), links)
+    twice = replace(history, releases=(once, once), links=kept, k=int(once.size.min()))
+    assert not [finding for attack in (forward, cross, backward) for finding in attack.find(twice).findings]
+
+
+@SETTINGS
+@given(series(deletions=False, people=(2, 6), releases=(2, 2)))
+def test_where_nobody_joined_the_same_pairs_are_certain_with_time_reversed(truth: Series) -> None:
+    history = truth.history(known=False)
+    ahead = compare(history)[0].pairs
+    reverse = replace(history, releases=history.releases[::-1])
+    (back,) = compare(reverse)
+    assume(back.buddies is None)
+    found = zip(*(side.tolist() for side in back.pairs[::-1]), strict=True)
+    assert set(found) == set(zip(*(side.tolist() for side in ahead), strict=True))
 
 
 @SETTINGS

@@ -17,7 +17,7 @@ from sequester.attacks import intersection
 from sequester.attacks.finding import Finding
 from sequester.attacks.posterior import posterior
 from sequester.history import History
-from series import Series, of_partitions, series
+from series import Series, certain_pairs, of_partitions, series
 
 BOUNDS = st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(3, 4), Fraction(1)])
 LONGER = series(releases=(2, 4), people=(2, 9), values=(2, 4))
@@ -136,20 +136,17 @@ def test_no_release_of_a_finding_can_be_left_out_without_losing_share(truth: Ser
 
 @settings(max_examples=200, deadline=None)
 @given(truth=LONGER, data=st.data())
-def test_without_people_every_two_classes_whose_boxes_intersect_are_combined(
+def test_without_people_two_classes_are_combined_if_somebody_is_certain_to_be_in_both(
     truth: Series, data: st.DataObject
 ) -> None:
     history = with_bounds(data, truth.history(known=False))
     result = intersection.find(history)
     expected: dict[tuple[tuple[tuple[int, int], ...], int], float] = {}
     largest = Fraction(0)
-    compatible = False
+    certain = False
     for i, j in combinations(range(len(history)), 2):
-        (lo, hi), (other_lo, other_hi) = truth.boxes[i], truth.boxes[j]
-        for a, b in product(range(lo.shape[1]), range(other_lo.shape[1])):
-            if not ((lo[:, a] <= other_hi[:, b]) & (hi[:, a] >= other_lo[:, b])).all():
-                continue
-            compatible = True
+        for a, b in certain_pairs(history, i, j):
+            certain = True
             for value, share in shares(meet([published(history, i, a), published(history, j, b)])).items():
                 if history.bounds[value] < 1:
                     largest = max(largest, share)
@@ -157,10 +154,25 @@ def test_without_people_every_two_classes_whose_boxes_intersect_are_combined(
                     expected[((i + 1, a + 1), (j + 1, b + 1)), value] = float(share)
     assert {(f.classes, history.values.index(f.value)): f.observed for f in result.findings} == expected
     assert len(result.findings) == len(expected)
-    assert result.measure == (float(largest) if compatible else None)
+    assert result.measure == (float(largest) if certain else None)
     for finding in result.findings:
         check_witness(finding, history)
         assert finding.people == ()
+
+
+@settings(max_examples=150, deadline=None)
+@given(truth=LONGER, links=st.booleans())
+def test_a_release_published_twice_tells_no_more_than_once(truth: Series, links: bool) -> None:
+    history = truth.history(known=False)
+    once = history.releases[0]
+    highest = Fraction(int(10**6 * (once.counts / once.size[:, None]).max()) + 1, 10**6)
+    twice = replace(
+        history,
+        releases=(once, once, once),
+        links=np.full(len(history.links), links),
+        bounds=(min(highest, Fraction(1)),) * len(history.values),
+    )
+    assert not intersection.find(twice).findings
 
 
 @settings(max_examples=200, deadline=None)

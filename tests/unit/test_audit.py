@@ -197,22 +197,44 @@ def test_a_single_path_is_no_list_of_releases() -> None:
 # Columns that are published as they are.
 
 
+STAYS, CHANGES = {"role": "insensitive"}, {"role": "insensitive", "changes": True}
+MOVES = {"role": "quasi-identifier", "kind": "number", "changes": True}
+
+
 @pytest.mark.parametrize("files", [False, True], ids=["frames", "files"])
-def test_insensitive_columns_of_several_releases_are_noted(tmp_path: Path, files: bool) -> None:
-    rules = policy({"k": 2}, ward={"role": "insensitive"}, bed={"role": "insensitive"})
-    held: list[Any] = [one.append_column("ward", pa.array(["w1"] * 6)) for one in TWO]
-    held[0] = held[0].append_column("bed", pa.array(["b1"] * 6))
+def test_an_insensitive_column_that_stays_links_rows_and_one_that_changes_does_not(tmp_path: Path, files: bool) -> None:
+    rows = [{"id": n, "age": 20, "ill": "ab"[n % 2], "ward": f"w{n}"} for n in range(6)]
+    held: list[Any] = [pa.Table.from_pylist(rows), pa.Table.from_pylist([r | {"age": r["id"] // 3} for r in rows])]
     if files:
         for number, one in enumerate(held):
             csv.write_csv(one, tmp_path / f"{number}.csv")
         held = [tmp_path / "0.csv", tmp_path / "1.csv"]
-    (note,) = noted(sq.audit(held, rules), "link rows")
-    assert note.startswith("column 'ward' is published as found and not used to link rows across releases; declare it")
-    assert not noted(sq.audit(held[:1], rules), "link rows")
-    assert not noted(sq.audit(TWO, rules), "link rows")
+    stays, changes = (
+        sq.audit(held, policy({"k": 3}, ward=ward, age=MOVES), against=["insider"]) for ward in (STAYS, CHANGES)
+    )
+    assert stays.measures["tracing"] == changes.measures["tracing"] == 3
+    stays, changes = (
+        sq.audit(held, policy({"k": 4}, ward=ward, age=MOVES), against=["insider"]) for ward in (STAYS, CHANGES)
+    )
+    assert {f.value for f in stays.findings if f.attack == "tracing"} == {f"{r['ill']}, {r['ward']}" for r in rows}
+    assert {f.classes[0][0] for f in changes.findings if f.attack == "tracing"} == {2}
 
 
-def test_a_stream_that_is_read_only_once_is_taken_to_hold_its_insensitive_columns() -> None:
+def test_a_lasting_column_that_some_release_lacks_is_as_the_others_have_it() -> None:
+    first = pa.table({"id": [1, 2], "age": [20, 20], "ill": ["a", "b"], "ward": ["w1", "w2"]})
+    second = pa.table({"id": [1, 2], "age": [20, 20], "ill": ["a", "b"]})
+    found = sq.audit([first, second], policy({"k": 3}, ward=STAYS), against=["insider"])
+    assert {f.value for f in found.findings if f.attack == "tracing"} == {"a, w1", "b, w2"}
+
+
+def test_a_lasting_column_that_changes_is_an_error() -> None:
+    held = [one.append_column("ward", pa.array([f"w{place}"] * 6)) for place, one in enumerate(TWO)]
+    with pytest.raises(sq.DataError, match=r"ward.*people have different values.*changes: true"):
+        sq.audit(held, policy({"k": 2}, ward=STAYS))
+    assert sq.audit(held, policy({"k": 2}, ward=CHANGES))
+
+
+def test_a_stream_that_is_read_only_once_gives_its_insensitive_columns() -> None:
     class Once:
         def __init__(self, held: pa.Table) -> None:
             self.streams = [held.to_reader()]
@@ -222,7 +244,8 @@ def test_a_stream_that_is_read_only_once_is_taken_to_hold_its_insensitive_column
 
     rules = policy({"k": 2}, ward={"role": "insensitive"})
     held = [one.append_column("ward", pa.array(["w1"] * 6)) for one in TWO]
-    assert noted(sq.audit([Once(one) for one in held], rules), "column 'ward'")
+    once, often = (sq.audit(read, rules).to_dict() for read in ([Once(one) for one in held], held))
+    assert once == often
 
 
 # Long answers.

@@ -19,6 +19,7 @@ from sequester.ledger import Key
 from sequester.methods.guard import Guard
 from sequester.methods.series.bcf_chain import NewChain, new_chain
 from sequester.methods.specialize import Gains, Offer
+from sequester.publish import candidate
 
 KEY = Key.of_text("a key for tests only")
 DRAW = np.random.default_rng(11)
@@ -62,6 +63,12 @@ def people(*numbers: range) -> pa.Table:
             "ward": [f"w{n % 3}" for n in chosen],
         }
     )
+
+
+@pytest.fixture(autouse=True)
+def only_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are about the cuts themselves, also where merge would lose less and be published."""
+    monkeypatch.setattr(candidate, "_may_be_merged", lambda past, policy: False)
 
 
 def opened(folder: Path, **changes: Any) -> sq.Series:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import sequester as sq
 from sequester.domain import notation
+from sequester.errors import GuaranteeError
 from sequester.ingest import encode
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.policy import Policy
-from sequester.publish.emit import check_table, shuffle_rows, write_table
+from sequester.publish.emit import as_printed, shuffle_rows, write_table
+from sequester.publish.exact import Judged, read_back
+from sequester.publish.files import write_file
 
 QUASI = {"role": "quasi-identifier"}
 ATTRIBUTES: dict[str, dict[str, Any]] = {
@@ -43,12 +48,17 @@ CELLS: dict[str, list[Any]] = {
 KINDS = [name for name, attribute in ATTRIBUTES.items() if attribute["role"] == "quasi-identifier"]
 
 
-def encoded(*, missing: bool = False, cells: dict[str, Any] | None = None) -> Snapshot:
+def rules(*, missing: bool = False, numbers: str = "interval") -> Policy:
     attributes = {
         name: {**attribute, **({"missing": "category"} if missing and name in KINDS else {})}
         for name, attribute in ATTRIBUTES.items()
     }
-    policy = Policy.model_validate({"version": 1, "series": "t", "attributes": attributes, "protect": {"k": 1}})
+    raw = {"version": 1, "series": "t", "attributes": attributes, "protect": {"k": 1}, "output": {"numbers": numbers}}
+    return Policy.model_validate(raw)
+
+
+def encoded(*, missing: bool = False, cells: dict[str, Any] | None = None) -> Snapshot:
+    policy = rules(missing=missing)
     columns = {
         name: [*values, *([None] if missing and name in KINDS else values[:1])] for name, values in CELLS.items()
     }
@@ -62,7 +72,7 @@ def texts(table: pa.Table, name: str) -> list[str]:
     return table[name].to_pylist()
 
 
-def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: np.ndarray) -> None:
+def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: np.ndarray, missing: bool) -> None:
     table = write_table(snapshot, classes, order, numbers="interval")
     member = classes.member[order]
     for place, (name, domain) in enumerate(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True)):
@@ -70,7 +80,8 @@ def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: n
         assert understood.all()
         assert lo.tolist() == classes.lo[place][member].tolist()
         assert hi.tolist() == classes.hi[place][member].tolist()
-    check_table(table, snapshot, classes, order)
+    told = as_printed(classes, snapshot.quasi_domains, numbers="interval")
+    read_back(table, Judged.of(snapshot, told, order, rules(missing=missing)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,7 +95,7 @@ def test_every_cell_of_any_box_reads_back_as_its_box(data: st.DataObject, missin
     sides = np.sort(np.array(drawn).reshape(len(KINDS), count, 2) % sizes[:, :, None], axis=2).astype(np.int32)
     member = np.array(data.draw(st.lists(st.integers(-1, count - 1), min_size=7, max_size=7)), np.int32)
     classes = Classes(member, sides[:, :, 0], sides[:, :, 1])
-    assert_cells_mean_their_boxes(snapshot, classes, shuffle_rows(member, seed=data.draw(st.integers(0, 99))))
+    assert_cells_mean_their_boxes(snapshot, classes, shuffle_rows(member, seed=data.draw(st.integers(0, 99))), missing)
 
 
 @settings(max_examples=60, deadline=None)
@@ -101,7 +112,7 @@ def test_every_cell_of_any_level_is_the_name_of_its_group_and_reads_back_as_it(
         lo[place], hi[place] = first[group], last[group]
     member = np.arange(len(snapshot), dtype=np.int32)
     classes = Classes(member, lo, hi, levels)
-    assert_cells_mean_their_boxes(snapshot, classes, member.astype(np.int64))
+    assert_cells_mean_their_boxes(snapshot, classes, member.astype(np.int64), missing)
     table = write_table(snapshot, classes, member.astype(np.int64), numbers="interval")
     for name, domain, level in zip(KINDS, snapshot.quasi_domains, levels, strict=True):
         assert set(texts(table, name)) <= set(domain.names[level])
@@ -211,16 +222,92 @@ def test_rows_are_in_a_random_order_that_the_seed_repeats() -> None:
     assert all(sorted(order) == list(range(200)) != list(order) for order in orders)
 
 
-def test_a_table_that_does_not_say_what_was_judged_is_noticed() -> None:
+def test_a_table_that_does_not_say_what_was_judged_is_refused() -> None:
     snapshot = SNAPSHOTS[False]
     member = np.arange(len(snapshot), dtype=np.int32)
     classes, order = Classes(member, snapshot.quasi.copy(), snapshot.quasi.copy()), member.astype(np.int64)
-    table = write_table(snapshot, classes, order, numbers="interval")
-    check_table(table, snapshot, classes, order)
-    with pytest.raises(AssertionError, match="not as many rows"):
-        check_table(table.slice(1), snapshot, classes, order)
+    classes = as_printed(classes, snapshot.quasi_domains, numbers="interval")
+    table, judged = (
+        write_table(snapshot, classes, order, numbers="interval"),
+        Judged.of(snapshot, classes, order, rules()),
+    )
+    read_back(table, judged)
+    with pytest.raises(GuaranteeError, match="not as many rows"):
+        read_back(table.slice(1), judged)
     turned = order[::-1].copy()
-    for name, message in (("zip", "a written cell"), ("illness", "a written value")):
+    for name, message in (
+        ("zip", "not the side of the box"),
+        ("illness", "a sensitive value is not"),
+        ("ward", "an insensitive cell is not"),
+    ):
         place = table.column_names.index(name)
-        with pytest.raises(AssertionError, match=message):
-            check_table(table.set_column(place, name, table[name].take(turned)), snapshot, classes, order)
+        with pytest.raises(GuaranteeError, match=message):
+            read_back(table.set_column(place, name, table[name].take(turned)), judged)
+    split = Classes(member, snapshot.quasi.copy(), snapshot.quasi.copy())
+    with pytest.raises(GuaranteeError, match="rows share their cells that were judged in different classes"):
+        read_back(table, Judged.of(snapshot, split, order, rules()))
+    with pytest.raises(GuaranteeError, match="cannot be read back"):
+        read_back(table.drop_columns("job"), judged)
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("numbers", ["interval", "bounds", "midpoint"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), missing=st.booleans())
+def test_a_written_file_reads_back_as_the_classes_that_can_be_told_apart_in_it(
+    data: st.DataObject, missing: bool, numbers: str, form: str, tmp_path: Path
+) -> None:
+    snapshot, policy = SNAPSHOTS[missing], rules(missing=missing, numbers=numbers)
+    count = data.draw(st.integers(1, 5))
+    draws = st.lists(st.integers(0, 2**16), min_size=2 * count * len(KINDS), max_size=2 * count * len(KINDS))
+    sizes = np.array([domain.size for domain in snapshot.quasi_domains])[:, None, None]
+    sides = np.sort(np.array(data.draw(draws)).reshape(len(KINDS), count, 2) % sizes, axis=2).astype(np.int32)
+    # Often only one attribute tells classes apart.
+    if data.draw(st.booleans()):
+        sides[1:] = sides[1:, :1]
+    member = np.array(data.draw(st.lists(st.integers(0, count - 1), min_size=7, max_size=7)), np.int32)
+    classes = as_printed(Classes(member, sides[..., 0], sides[..., 1]), snapshot.quasi_domains, numbers=numbers)
+    order = shuffle_rows(member, seed=1)
+    table = write_table(snapshot, classes, order, numbers=numbers)
+    path = write_file(table, tmp_path / f"data.{form}", force=True)
+    read_back(path, Judged.of(snapshot, classes, order, policy))
+    cells = [tuple(row[name] for name in table.column_names if name not in ("illness", "ward"))
+             for row in table.to_pylist()]  # fmt: skip
+    assert len(set(cells)) == len(np.unique(classes.member))
+    assert all((sides[..., 0][:, a] >= classes.lo[:, b]).all() and (sides[..., 1][:, a] <= classes.hi[:, b]).all()
+               for a, b in zip(member, classes.member, strict=True))  # fmt: skip
+
+
+def test_classes_with_one_middle_are_judged_as_the_one_class_they_are_published_as() -> None:
+    """[2-4] and [1-5] are both 3: alone each has three different values in four rows, and so has the union."""
+    ages, values = [2, 4, 1, 5], ["a", "b", "a", "b"]
+    policy = changed_numbers("midpoint")
+    release = sq.anonymize(pa.table({"age": ages, "value": values}), policy, seed=1)
+    middles = release.table["age"].to_pylist()
+    assert release.measures["k"] == min(middles.count(middle) for middle in middles)
+
+
+def changed_numbers(numbers: str, **columns: Any) -> Policy:
+    attributes = {"age": {**QUASI, "kind": "number"}, "value": {"role": "sensitive"}, **columns}
+    return Policy.model_validate(
+        {"version": 1, "series": "t", "attributes": attributes, "protect": {"k": 2}, "output": {"numbers": numbers}}
+    )
+
+
+@pytest.mark.parametrize("role", ["insensitive", "sensitive", "quasi-identifier"])
+def test_a_column_named_as_published_bounds_is_refused(role: str) -> None:
+    with pytest.raises(sq.PolicyError, match="also the column that the bounds of 'age' are published in"):
+        changed_numbers("bounds", age_min={"role": role})
+    assert changed_numbers("interval", age_min={"role": role}).attributes["age_min"].role == role
+    assert changed_numbers("bounds", age_min={"role": "identifier"}).output.numbers == "bounds"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_that_was_written_wrong_is_not_saved(form: str, tmp_path: Path, monkeypatch: Any) -> None:
+    release = sq.anonymize(pa.table({"age": [1, 2, 3, 4], "value": list("abab")}), changed_numbers("bounds"), seed=1)
+    twisted = release.table.set_column(0, "age_min", pa.array([1.0, 2.0, 1.0, 2.0]))
+    monkeypatch.setattr(release, "table", twisted)
+    for path in (tmp_path / f"out.{form}", tmp_path / "out"):
+        with pytest.raises(GuaranteeError, match="does not say what was judged"):
+            release.save(path)
+    assert list(tmp_path.iterdir()) == []

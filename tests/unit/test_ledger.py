@@ -53,6 +53,47 @@ def test_what_is_recorded_comes_back(tmp_path: Path) -> None:
         assert first.cell_codes.T.tolist() == [[0, 0], [0, 1], [1, 1], [2, 2], [3, 0]]
 
 
+def test_insensitive_cells_come_back_as_they_were_last_published(tmp_path: Path) -> None:
+    small, large = from_values(["x", "y"], missing=True), from_values(["w", "x", "y"], missing=True)
+    with new(tmp_path / "x.ledger") as ledger:
+        columns = {"insensitive": ("bed",), "domains": {**DOMAINS, "bed": small}}
+        publish(ledger, [0, 0, 1, 1], **columns, plain=np.array([[0, 1, 2, 1]], np.int32))
+        columns["domains"] = {**DOMAINS, "bed": large}
+        publish(ledger, [0, 0, -1, 0, 0], **columns, plain=np.array([[1, 3, 0, 0, 2]], np.int32))
+        state = ledger.load()
+        assert state.insensitive == ledger.releases()[0].insensitive == ("bed",)
+        # Who is absent keeps what she had, in the domain of now.
+        assert [large.names[0][code] for code in state.plain[0]] == ["x", "missing", "missing", "w", "y"]
+        assert state.values.shape == (2, 5)
+        assert ledger.verify().holds
+        ledger.export(tmp_path / "export")
+    with Ledger.import_(tmp_path / "export", tmp_path / "y.ledger", KEY) as again:
+        assert again.load().plain.tolist() == state.plain.tolist()
+
+
+def test_the_chain_covers_insensitive_cells(tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    domains = {**DOMAINS, "bed": from_values(["x", "y"])}
+    with new(path) as ledger:
+        publish(ledger, [0, 0], insensitive=("bed",), domains=domains, plain=np.array([[0, 1]], np.int32))
+    with duckdb.connect(path) as database:
+        database.execute("UPDATE people SET codes = [codes[1], codes[2], 0]").fetchall()
+    with Ledger.open(path, key=KEY) as ledger:
+        assert ledger.verify().problems == ("release 1: what is recorded was changed",)
+
+
+def test_insensitive_columns_of_a_series_stay_the_same(tmp_path: Path) -> None:
+    domains = {**DOMAINS, "bed": from_values(["x", "y"])}
+    with new(tmp_path / "x.ledger") as ledger:
+        publish(ledger, [0, 0])
+        with pytest.raises(ValueError, match="attributes are not those of the releases before"):
+            publish(ledger, [0, 0], insensitive=("bed",), domains=domains, plain=np.array([[0, 1]], np.int32))
+        with pytest.raises(ValueError, match="plain has shape"):
+            publish(ledger, [0, 0], insensitive=("bed",), domains=domains)
+        with pytest.raises(ValueError, match="a value is not in its domain"):
+            publish(ledger, [0, 0], insensitive=("bed",), domains=domains, plain=np.array([[0, 2]], np.int32))
+
+
 def test_entries_say_everything_about_a_release(tmp_path: Path) -> None:
     with three_releases(tmp_path / "x.ledger") as ledger:
         one, _, three = ledger.releases()
@@ -364,7 +405,7 @@ def test_an_older_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
     _make_version_0(path)
     with Ledger.open(path, key=KEY, read_only=True) as ledger:
         assert (ledger.head, ledger.releases()[0].purpose) == (head, None)
-        assert ledger.log()[-1].detail == "from version 0 to 1"
+        assert ledger.log()[-1].detail == "from version 0 to 2"
         assert ledger.verify().holds
     with Ledger.open(path, key=KEY) as ledger:
         publish(ledger, [0, 0, 1, 1], purpose="study")
@@ -377,7 +418,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "x.ledger"
     new(path).close()
     _make_version_0(path)
-    monkeypatch.setattr(schema, "STEPS", ((*schema.STEPS[0], "ALTER TABLE nothing ADD COLUMN x INTEGER"),))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, ["ALTER TABLE nothing ADD COLUMN x INTEGER"]))
     with pytest.raises(LedgerError, match="damaged"):
         Ledger.open(path, key=KEY)
     monkeypatch.undo()
@@ -443,6 +484,6 @@ def test_reprs_tell_nothing_private(tmp_path: Path) -> None:
 def _make_version_0(path: Path) -> None:
     """What the first shape of the tables was: nothing of who a release is for."""
     with duckdb.connect(path) as database:
-        for column in ("recipient", "purpose"):
+        for column in ("recipient", "purpose", "insensitive"):
             database.execute(f"ALTER TABLE releases DROP COLUMN {column}").fetchall()
         database.execute("UPDATE meta SET value = '0' WHERE fact = 'schema'").fetchall()

@@ -100,8 +100,8 @@ def test_an_export_needs_its_key(tmp_path: Path, exported: Path) -> None:
     [
         ("nonsense", "is not the manifest"),
         ("[]", "is not the manifest"),
-        ('{"sequester-ledger": 9, "schema": 1}', "another version"),
-        ('{"sequester-ledger": 1, "schema": 1, "head": "", "tables": {}}', "does not list the tables"),
+        ('{"sequester-ledger": 9, "schema": 2}', "another version"),
+        ('{"sequester-ledger": 1, "schema": 2, "head": "", "tables": {}}', "does not list the tables"),
     ],
 )
 def test_a_manifest_of_something_else_is_refused(tmp_path: Path, exported: Path, text: str, reason: str) -> None:

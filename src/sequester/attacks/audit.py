@@ -15,6 +15,7 @@ from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.untried import Untried
 from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
+from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def audit(
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
     in its paper.
     """
-    from sequester.history.load import histories_of
+    from sequester.history.load import histories_of, read_rows
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -141,9 +142,11 @@ def audit(
         held = [releases[number - 1] for number in knowledge.releases]
         known = None if population is None else [population[number - 1] for number in knowledge.releases]
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
+    histories, rows = read_rows(read)
     return audit_histories(
-        histories_of(read),
+        histories,
         policy,
+        rows=rows,
         # Where a population merges classes that it cannot tell apart, the published ones are still judged as they are.
         published=histories_of(read, outsider=True) if known is not None else None,
         registered=read.registered,
@@ -160,18 +163,20 @@ def audit_histories(
     *,
     against: Sequence[str],
     published: Sequence[History] | None = None,
+    rows: Rows | None = None,
     registered: NDArray[np.int32] | None = None,
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
     progress: Progress | None = None,
 ) -> Audit:
-    """Try every attack on every sensitive attribute.
+    """Try every attack on every sensitive attribute, and on whole rows.
 
     published   the histories for attacks that need no people, where they differ
+    rows        what rows show beside a single attribute, where that is more
     registered  (quasi-identifiers, people) codes of a registration list
     """
     attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
-    rules = _Rules(policy, semantics, registered)
+    rules = _Rules(policy, semantics, registered, None if rows is None else rows.labels)
     findings: list[Finding] = []
     measures: dict[str, float] = {}
     tried = []
@@ -181,12 +186,12 @@ def audit_histories(
         if progress is not None:
             progress(attack, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
-        looked_at = published if published and alone else histories
+        looked_at = published if published and alone else _looked_at(attack, histories, rows)
         reasons: dict[str, list[str]] = {}
         for history in looked_at:
             result = _bounded(attack, history, _try(attack, history, rules))
             name = history.attribute or None
-            findings += [f if f.attribute == name else replace(f, attribute=name) for f in result.findings]
+            findings += [f if f.attribute else replace(f, attribute=name) for f in result.findings]
             notes += result.notes
             if result.measure is not None:
                 pick = min if attack in SMALLEST else max
@@ -206,7 +211,7 @@ def audit_histories(
         measures=measures,
         tried=tuple(tried),
         notes=tuple(dict.fromkeys(notes)),
-        histories=tuple(histories),
+        histories=(*histories, *(() if rows is None else (rows.people,))),
         published=tuple(published or ()),
         untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
     )
@@ -219,6 +224,25 @@ class _Rules:
     policy: Policy
     semantics: Semantics
     registered: NDArray[np.int32] | None
+    labels: Labels | None
+
+
+def _looked_at(attack: str, histories: Sequence[History], rows: Rows | None) -> Sequence[History]:
+    """What an attack is tried on: the attributes, or rows with all their cells, which tell at least as much.
+
+    Rows come first where both are looked at, and the attributes after them.
+    """
+    if rows is None:
+        return histories
+    if attack == "tracing":
+        return (rows.people,)
+    if attack == "deniability":
+        return (*histories, rows.people)
+    if rows.counted is not None and attack in ("forward", "cross", "backward"):
+        return (rows.counted,)
+    if rows.counted is not None and attack in ("intersection", "difference"):
+        return (*histories, rows.counted)
+    return histories
 
 
 def _needs_nobody(attack: str, *, registered: bool) -> bool:
@@ -250,10 +274,10 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
         single,
         tracing,
     )
+    from sequester.attacks.deniability_labels import find_labels
 
     modules: dict[str, Any] = {
         "difference": difference,
-        "tracing": tracing,
         "deniability": deniability,
         "forward": forward,
         "cross": cross,
@@ -279,6 +303,11 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
         case _:
             if not history.permanent:
                 return Result()
+            if attack == "tracing":
+                return tracing.find(history, semantics=rules.semantics, labels=rules.labels)
+            if history.attribute == WHOLE_ROW and attack == "deniability":
+                assert rules.labels is not None
+                return find_labels(history, rules.labels)
             result: Result = modules[attack].find(history, semantics=rules.semantics)
             return result
 

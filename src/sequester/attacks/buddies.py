@@ -85,6 +85,26 @@ class Buddies:
             least[row, value] = self._of_value(value).bring(int(first[row]), int(second[row]), most=limit)
         return least
 
+    def certain(self) -> tuple[Classes, Classes]:
+        """Pairs of classes that somebody is in, in every world: rows that have no other place for their buddies."""
+        first, second = self.known.first, self.known.second
+        graph = self._graph
+        rows, units = self.before[first], self.known.units
+        found: NDArray[np.bool_] = np.any(rows > np.asarray(graph @ self.after)[first] - self.after[second], axis=1)
+        # Rows that can leave for spare places at once are held by nothing; of the others only a search can tell.
+        open_ = ~found & ~self._complete[self._component[first]]
+        held = open_[:, None] & (units > np.asarray(graph @ self._loose)[first] - self._loose[second])
+        for pair in np.flatnonzero(held.any(axis=1)).tolist():
+            origin, place = int(first[pair]), int(second[pair])
+            values = np.flatnonzero(held[pair]).tolist()
+            found[pair] = any(self._of_value(value).keep(origin, place) for value in values)
+        return first[found], second[found]
+
+    def joined(self) -> Classes:
+        """Later classes with a row that has no buddy, in every world: more rows than could come from anywhere."""
+        found = (self.after > np.asarray(self._graph.T @ self.before)).any(axis=1)
+        return np.flatnonzero(found).astype(np.int32)
+
     def unforced(self, second: Classes) -> Counts:
         """(classes, values) the most rows of a later class that have no buddy, in one world.
 
@@ -107,6 +127,12 @@ class Buddies:
         taken = np.zeros_like(self.after)
         np.add.at(taken, self.known.second, self.known.units)
         return self.after - taken
+
+    @cached_property
+    def _graph(self) -> csr_matrix:
+        """(classes, later classes) 1 where they are comparable."""
+        first, second = self.comparable
+        return csr_matrix((np.ones(len(first), np.int64), (first, second)), shape=(len(self.before), len(self.after)))
 
     @cached_property
     def _component(self) -> Classes:
@@ -153,9 +179,7 @@ class Buddies:
 
         Per pair of the known assignment; and per later class the largest, how often it occurs, and the next.
         """
-        first, second = self.comparable
-        graph = csr_matrix((np.ones(len(first), np.int64), (first, second)), shape=(len(self.before), len(self.after)))
-        outlets = np.asarray(graph @ self._loose)
+        outlets = np.asarray(self._graph @ self._loose)
         at = self.known.second
         move = np.minimum(self.known.units, outlets[self.known.first] - self._loose[at])
         best, often, next_best = (np.zeros_like(self.after) for _ in range(3))

@@ -6,8 +6,11 @@ buddies. Rows of one group are alike, so crack sizes are counts: what matters is
 between (q1, q2) for somebody in both releases, and in q2 for somebody who joined in between.
 
 Only classes that hold such a person are targets, where the people are known: the printed minimum over all comparable
-classes includes targets nobody can be, and is not monotone. Without people, they are the classes for which some
-assignment of buddies has one.
+classes includes targets nobody can be, and is not monotone. Without people only what is certain counts: the classes
+that hold such a person in *every* assignment of buddies. Boxes that touch, or values that may change freely, let
+somebody be in almost any two classes, and a table published twice would then be full of people who need not exist.
+That nobody left (or that nobody joined) is taken for granted where some assignment has it so, as Fung et al. do; where
+neither can be, people may all have been exchanged, and nothing is certain.
 
 Buddies need that nobody left. Where rows were deleted between two releases any row may be without a buddy, so of
 (q1, q2) at least the smaller count per value remains, which is exact, and nothing is cracked in q2 for a newcomer.
@@ -107,9 +110,7 @@ class Comparison:
     def pairs(self) -> tuple[Classes, Classes]:
         """Pairs of classes with a target who is in both releases."""
         if self.overlap is None:
-            first, second = self.comparable
-            held = self._between(first, second).any(axis=1)
-            return first[held], second[held]
+            return self._certain()
         both = (self.overlap.first >= 0) & (self.overlap.second >= 0)
         first, second = self.overlap.first[both], self.overlap.second[both]
         if self.bounded or self.buddies is None:
@@ -118,6 +119,17 @@ class Comparison:
         allowed = self.comparable[0].astype(np.int64) * width + self.comparable[1]
         agree = np.isin(first.astype(np.int64) * width + second, allowed)
         return first[agree], second[agree]
+
+    def _certain(self) -> tuple[Classes, Classes]:
+        """Pairs of classes that somebody is in, whatever the world."""
+        if self.buddies is not None:
+            return self.buddies.certain()
+        back = (self.comparable[1], self.comparable[0])
+        known = assign(self.after, self.before, back)
+        if known is None:
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
+        second, first = Buddies(self.after, self.before, back, known).certain()
+        return first, second
 
     @cached_property
     def remaining(self) -> Counts:
@@ -143,8 +155,7 @@ class Comparison:
             return np.zeros(0, np.int32)
         if self.overlap is not None:
             return np.unique(self.overlap.second[self.overlap.first < 0])
-        everywhere = np.arange(len(self.after), dtype=np.int32)
-        return everywhere[self.buddies.unforced(everywhere).any(axis=1)]
+        return self.buddies.joined()
 
     @cached_property
     def unforced(self) -> Counts:

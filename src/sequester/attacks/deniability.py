@@ -38,12 +38,15 @@ from sequester.history import History
 # How far above 1 the solver may put a strain that is exactly 1.
 _NOISE = 1e-6
 
+# Unknowns of certified components up to which what is unavoidable there is computed.
+_LARGEST = 100_000
+
 
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
     """One finding per independent proof that somebody cannot deny a value. Both semantics are the same.
 
-    The measure is the smallest confidence that is unavoidable: the largest over the components that the trajectory
-    certificate leaves open; of certified components only the shares in single classes count.
+    The measure is the smallest confidence that is unavoidable, the largest over all components. Where certified
+    components are too many to solve, it is what the true values come to there, which is at least as much.
     """
     bounded = bounds_of(history)[-1]
     if history.trajectories is None or not history.permanent or not bounded.any() or not len(history.trajectories):
@@ -55,6 +58,7 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
     proofs += _prove(_uncap(program, [proof for proof, _ in proofs]))
     findings = {(one.value, one.classes, one.people): one for one in report(history, program, proofs)}
     strain = _strain(history, program, [best for _, best in proofs])
+    strain = max(strain, _certified(history, parts, too_much, strain))
     if not findings and strain < 1 + _NOISE:
         strain = min(strain, 1.0)
     largest = max(bound for bound in history.bounds if bound < 1)
@@ -118,6 +122,28 @@ def _solve(program: Program, solve: Callable[[Program], Floats | None]) -> Float
         if part is not None:
             found[rows] = part
     return found
+
+
+def _certified(history: History, parts: Components, too_much: Mask, known: float) -> float:
+    """What is unavoidable where no trajectory is above a bound, if that is more than what is known already."""
+    own = history.trajectory_counts()
+    trajectories = history.trajectories
+    if own is None or trajectories is None:
+        return 0.0
+    numerator, denominator, bounded = bounds_of(history)
+    held = bounded & (numerator > 0)
+    share = own[:, held] * denominator / (trajectories.size[:, None] * numerator[held])
+    most = np.zeros(parts.count)
+    np.maximum.at(most, parts.trajectory, share.max(axis=1, initial=0.0))
+    more = (most > known * (1 + 1e-9)) & ~parts.touched(np.asarray(too_much.any(axis=1)))
+    if not more.any():
+        return 0.0
+    inside = more[parts.trajectory]
+    if int(np.count_nonzero(inside)) * len(history.values) > _LARGEST:
+        return float(most[more].max())
+    program = program_of(history, inside)
+    found = stretch(program, program.blocks()[1])
+    return 0.0 if found is None else float(found[0].max())
 
 
 def _strain(history: History, program: Program, proofs: list[Refutation]) -> float:

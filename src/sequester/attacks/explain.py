@@ -8,6 +8,7 @@ from typing import Any
 from sequester.attacks.finding import Finding
 from sequester.domain import notation
 from sequester.history import History
+from sequester.history.label import WHOLE_ROW
 
 _ROWS_SHOWN = 12
 _PEOPLE_SHOWN = 8
@@ -17,7 +18,8 @@ _TERMS_SHOWN = 100
 
 def explain(finding: Finding, histories: Sequence[History]) -> str:
     """What is combined, what remains, and what follows; then the rows, to check by hand."""
-    history = next((h for h in histories if finding.attribute in (None, h.attribute)), histories[0])
+    about = WHOLE_ROW if "cells" in finding.witness else finding.attribute
+    history = next((h for h in histories if about in (None, h.attribute)), histories[0])
     if finding.attack == "deniability":
         story = _tell_deniability(finding, history)
     else:
@@ -109,16 +111,11 @@ def _tell_intersection(finding: Finding) -> str:
 
 
 def _tell_tracing(finding: Finding) -> str:
-    if finding.about_value:
-        return (
-            f"Rows with {finding.value} can be followed from release to release, since every row must reappear in a "
-            "class whose box fits. Enough of them must end in the classes below to tie the people there to "
-            f"{finding.value}."
-        )
+    release, number, value = finding.witness["row"]
     return (
-        "A row of the earlier release must reappear in the later one, with the same value and in a class whose box "
-        f"fits. All ways to match the rows leave only {_people(finding.observed)} who can own it: "
-        f"{_names(finding.people)}."
+        f"Take a row with {value} in class {number} of release {release}. Whoever owns it is in that class, and keeps "
+        "what the row shows. Of all ways to hand the published rows to the people who were in each class, over all "
+        f"releases together, none gives this row to anybody but {_people(finding.observed)}: {_names(finding.people)}."
     )
 
 
@@ -134,7 +131,8 @@ def _tell_deniability(finding: Finding, history: History) -> str:
     bounds = dict(zip(history.values, history.bounds, strict=True))
     rest = [
         f"{_times(row)}those with {row['value']} of the {_people(row['people'])} {_where(row, releases)}: "
-        f"allowed {_share(float(bounds[row['value']]))} of {row['people'] * row['times']}"
+        f"allowed {_share(float(row['bound'] if 'bound' in row else bounds[row['value']]))} "
+        f"of {row['people'] * row['times']:g}"
         for row in told["remaining"]
     ]
     lacking = [
@@ -149,12 +147,12 @@ def _tell_deniability(finding: Finding, history: History) -> str:
     lines = [
         "Whoever knows who is in which class can do this sum with the rows below:",
         *_some(terms),
-        f"  = {told['at_least']}",
+        f"  = {told['at_least']:g}",
         *_some(lacking, indent=""),
         "Look at each person: the terms cancel out, or count less than nothing, for all but",
         *_some(rest),
         f"So if nobody were tied to a value more surely than allowed, the sum would be {told['allowed']:g} at most. "
-        f"It is {told['at_least']}: whatever one believes, {who} is tied {tied}.",
+        f"It is {told['at_least']:g}: whatever one believes, {who} is tied {tied}.",
     ]
     if "wider" in told:
         lines.append(f"A longer sum, in the witness, exposes more people less: {_names(told['wider']['people'])}.")
@@ -168,7 +166,7 @@ def _some(lines: Sequence[str], *, indent: str = "  ") -> list[str]:
 
 def _times(row: Mapping[str, Any]) -> str:
     times = abs(row["times"])
-    return "" if times == 1 else f"{times} x "
+    return "" if times == 1 else f"{times:g} x "
 
 
 def _count(row: Mapping[str, Any]) -> str:

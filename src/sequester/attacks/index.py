@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ class Index:
     ends: list[int]
 
     @classmethod
-    def of(cls, classes: NDArray[np.int32], count: int) -> Index:
+    def of(cls, classes: NDArray[np.integer[Any]], count: int) -> Index:
         """Of the class of every position, -1 for none."""
         order = np.argsort(classes, kind="stable")
         return cls(order.tolist(), np.searchsorted(classes[order], np.arange(count + 1)).tolist())

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.cracks import compare
 from sequester.attacks.exposure import Exposure, Noted, gather, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.posterior import find_posterior
@@ -68,8 +68,8 @@ class _Hits:
 def find(history: History, *, semantics: Semantics = "exact", reading: Reading = "multiset") -> Result:
     """Every value with more than its share of what is left for somebody, in the worst subset of the releases.
 
-    Where nobody's class is known, every two classes whose boxes intersect are combined: that is what holds for a
-    person who is in both. The measure is the largest share; None when no two releases can be combined. Of more than
+    Where nobody's class is known, two classes are combined if somebody is certain to be in both (`cracks`): boxes that
+    intersect prove nobody. The measure is the largest share; None when no two releases can be combined. Of more than
     `MOST` findings the worst are told, and a note counts the others.
     """
     if not history.permanent or len(history) < 2:
@@ -129,8 +129,7 @@ def _paths(history: History) -> list[tuple[NDArray[np.int32], list[int], NDArray
         path = history.trajectories.path
         often = np.flatnonzero(np.count_nonzero(path >= 0, axis=1) >= 2)
         return [(path[often], list(range(len(history))), often)]
-    pairs = combinations(range(len(history)), 2)
-    return [(np.column_stack(history.compatible(*pair)), list(pair), None) for pair in pairs]
+    return [(np.column_stack(one.pairs), [one.first, one.second], None) for one in compare(history)]
 
 
 def _search(

@@ -62,6 +62,44 @@ class Residual:
         self._restore()
         return reached
 
+    def keep(self, origin: int, place: int) -> int:
+        """The fewest rows of an earlier class that can be in a comparable later class."""
+        left = self._held.get(place, {}).get(origin, 0)
+        while left and (path := self._detour(place, origin)) is not None:
+            steps, end = path
+            room = self._room(steps, left)
+            if end != place:
+                room = min(room, self._loose[end])
+                self._spare(end, -room)
+                self._spare(place, room)
+            self._shift(steps, room)
+            left -= room
+        self._restore()
+        return left
+
+    def _detour(self, place: int, origin: int) -> tuple[list[Step], int] | None:
+        """Moves that let rows of `origin` leave `place`, and where they end: a spare row, or the place left free."""
+        came: dict[int, Step | None] = {place: None}
+        queue: deque[int] = deque()
+        moved: set[int] = set()
+        reached = [(origin, place)]
+        while reached:
+            source, here = reached.pop()
+            moved.add(source)
+            for there in self._near[source]:
+                if there == place and source != origin:
+                    return [(source, here, place), *self._trace(came, here)], place
+                if there not in came:
+                    came[there] = (source, here, there)
+                    if self._loose[there] > 0:
+                        return self._trace(came, there), there
+                    queue.append(there)
+            while queue and not reached:
+                here = queue.popleft()
+                held = self._held.get(here, {})
+                reached = [(source, here) for source, rows in held.items() if rows and source not in moved]
+        return None
+
     def _search(self, place: int, origin: int | None) -> tuple[list[Step], int] | None:
         """Moves that make room in `place`, and the class they end in: with a spare row, or with rows of `origin`."""
         if origin is not None and self._loose[place] > 0:

@@ -38,6 +38,8 @@ def _forms(term: str) -> tuple[re.Pattern[str], ...]:
     )
 
 
+# What most cells are; the forms below read it the same, at four times the cost.
+_PLAIN = re.compile(r"\[([0-9]+(?:\.[0-9]+)?)(?:-|, )([0-9]+(?:\.[0-9]+)?)\]")
 _NUMBER_ALONE = re.compile(_NUMBER)
 _NUMBER_FORMS = _forms(_NUMBER)
 _DAY_FORMS = _forms(_DAY)
@@ -105,6 +107,9 @@ def interpret_dates(
 
 def number_bounds(text: str) -> Bounds | None:
     """The interval of numbers that a text stands for."""
+    if plain := _PLAIN.fullmatch(text):
+        low, high = float(plain[1]), float(plain[2])
+        return Bounds(low, high) if low <= high else None
     if _NUMBER_ALONE.fullmatch(text):
         number = _number(text)
         return Bounds(number, number) if math.isfinite(number) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Sides = NDArray[np.int32]
+Sides = NDArray[np.int32] | NDArray[np.float64]
 Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
 Words = NDArray[np.uint64]
 

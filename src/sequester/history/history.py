@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.history.drift import Sides, comparable, reach
 from sequester.history.publication import Publication
 from sequester.history.trajectory import Trajectories
 
@@ -38,6 +39,8 @@ class History:
     k, bounds  what is required: people, and per value the largest confidence (1: not bounded)
     domains    of the quasi-identifiers, in the order of the boxes' rows
     links      per quasi-identifier, whether it is the same for a person in every release
+    steps      (quasi-identifiers, 2) the least and the most change from release to release, NaN where anything may
+               happen; None where what does not stay may change freely
     permanent  whether a person keeps her value; otherwise it may differ in every release
     kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
     blank      of changing values, the code of a value that is suppressed
@@ -63,6 +66,7 @@ class History:
     diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
     closeness: Closeness | None = None
     notes: tuple[str, ...] = field(default=())
+    steps: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         return f"<History of {self.attribute}: {len(self.releases)} releases, {len(self.people)} people>"
@@ -111,9 +115,34 @@ class History:
             np.add.at(of_values, inverse, counts[either])
         return Overlap((found // width - 1).astype(np.int32), (found % width - 1).astype(np.int32), size, of_values)
 
+    @property
+    def moves(self) -> NDArray[np.bool_]:
+        """Per quasi-identifier, whether it changes by a known step."""
+        known = np.zeros(len(self.links), np.bool_) if self.steps is None else ~np.isnan(self.steps[:, 0])
+        found: NDArray[np.bool_] = known & ~self.links
+        return found
+
+    @property
+    def pace(self) -> NDArray[np.float64]:
+        """(attributes that link, 2) the least and the most change from release to release of what stays or moves."""
+        found = np.zeros((len(self.links), 2))
+        if self.steps is not None:
+            found[self.moves] = self.steps[self.moves]
+        return found[self.links | self.moves]
+
+    def sides(self, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Sides:
+        """Boxes in the attributes that link, as numbers that can be compared across releases."""
+        links = self.links | self.moves
+        domains = [domain for domain, used in zip(self.domains, links.tolist(), strict=True) if used]
+        return comparable(domains, self.moves[links], lo[links], hi[links])
+
     def compatible(self, first: int, second: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Pairs of classes of two releases whose boxes intersect in every attribute that links."""
+        """Pairs of classes of two releases that one person can be in: in every attribute that stays the boxes share a
+        point, and in every one that moves the box of the one release can be reached from that of the other."""
         from sequester.history.boxes import intersecting
 
         one, other = self.releases[first], self.releases[second]
-        return intersecting(one.lo[self.links], one.hi[self.links], other.lo[self.links], other.hi[self.links])
+        if not self.moves.any():
+            return intersecting(one.lo[self.links], one.hi[self.links], other.lo[self.links], other.hi[self.links])
+        later = reach(self.sides(other.lo, other.hi), self.pace, first - second)
+        return intersecting(*self.sides(one.lo, one.hi), *later)

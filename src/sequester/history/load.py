@@ -7,15 +7,18 @@ population (people are found by their raw values in the boxes). Otherwise it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from sequester.domain.hierarchy import Codes
+from sequester.history.drift import links_of, steps_of
 from sequester.history.finest import finest_values
 from sequester.history.history import History
-from sequester.history.membership import Membership, find_members, links_of
+from sequester.history.label import Labels, Rows
+from sequester.history.membership import Membership, find_members
 from sequester.history.publication import Publication
 from sequester.history.releases import Releases, read_releases
 from sequester.history.sight import Sight, sights_of
@@ -45,11 +48,53 @@ def load_histories(
 
 def histories_of(releases: Releases, *, outsider: bool = False) -> tuple[History, ...]:
     """The histories of releases that are already read; `outsider` leaves out who is who and merges no classes."""
+    return read_rows(releases, outsider=outsider)[0]
+
+
+def read_rows(releases: Releases, *, outsider: bool = False) -> tuple[tuple[History, ...], Rows | None]:
+    """The same, and whole rows, where they show more than one view."""
     known = Membership.of_nobody(releases) if outsider else find_members(releases)
+    told = np.concatenate(_told(releases, known), axis=1)
+    sights = sights_of(releases.requirement, releases.policy, told, compact=True)
+    histories = _histories(releases, known, sights)
+    return histories, _rows(releases, known, histories[0], told)
+
+
+def _rows(releases: Releases, known: Membership, base: History, told: Codes) -> Rows | None:
+    """Whole rows: by people, where they are known to have them."""
+    policy, domains = releases.policy, releases.requirement.domains
+    cells = releases.plain
+    if known.rows is not None:
+        who = np.concatenate(known.rows)
+        first = np.full(len(known.people), -1, np.int64)
+        first[who[::-1]] = np.arange(len(who))[::-1]
+        told = told[:, first]
+        # A column that a release lacks is as the others have it: whoever knows more can tell more.
+        cells = replace(cells, codes=_filled(cells.codes, who, len(known.people)))
+    sights = sights_of(releases.requirement, policy, told, compact=True)
+    labels = Labels.of_policy(policy, domains, sights, told, cells)
+    if labels is None:
+        return None
+    if known.rows is not None:
+        return Rows.of_people(base, labels, counted=True)
+    ends = list(accumulate((table.rows for table in releases.tables), initial=0))
+    shown = [labels.of[ends[number] : ends[number + 1]] for number in range(len(releases))]
+    return Rows.of_rows(base, replace(labels, of=np.zeros(0, np.int32)), shown)
+
+
+def _filled(codes: Codes, who: Codes, people: int) -> Codes:
+    """(columns, people) the cell of everybody, from any row that has it; -1 where none has."""
+    found = np.full((len(codes), people), -1, np.int32)
+    for row, own in zip(found, codes, strict=True):
+        has = np.flatnonzero(own >= 0)
+        row[who[has]] = own[has]
+    return found
+
+
+def _histories(releases: Releases, known: Membership, sights: Sequence[Sight]) -> tuple[History, ...]:
     ends = list(accumulate((table.rows for table in releases.tables), initial=0))
     histories = []
-    everything = np.concatenate(_told(releases, known), axis=1)
-    for sight in sights_of(releases.requirement, releases.policy, everything, compact=True):
+    for sight in sights:
         history = _begin(releases, sight, known)
         for number in range(len(releases)):
             codes = sight.codes[ends[number] : ends[number + 1]]
@@ -84,7 +129,8 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         bounds=sight.bounds,
         domains=releases.domains,
         quasi_names=tuple(quasi),
-        links=links_of(releases),
+        links=links_of(policy),
+        steps=steps_of(policy),
         permanent=sight.permanent,
         kept=sight.kept,
         blank=sight.blank,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError, Problem
+from sequester.history.drift import exact, links_of, steps_of, worth
 from sequester.history.finest import finest_values
 from sequester.history.people import People, changed_values, parted_boxes, recognize
 from sequester.history.population import Located, locate
@@ -38,13 +38,6 @@ class Membership:
     def of_nobody(cls, releases: Releases) -> Membership:
         """The outsider's view."""
         return cls((), (None,) * len(releases), _unmerged(releases), None, ())
-
-
-def links_of(releases: Releases) -> NDArray[np.bool_]:
-    """Which quasi-identifiers tell that rows of two releases cannot be about one person."""
-    midpoints = releases.policy.output.numbers == "midpoint"
-    quasi = releases.policy.quasi_identifiers.values()
-    return np.array([not a.changes and not (midpoints and a.kind == "number") for a in quasi], np.bool_)
 
 
 def _unmerged(releases: Releases) -> tuple[Codes, ...]:
@@ -80,8 +73,13 @@ def _publishers_view(releases: Releases) -> Membership:
                 changed = finest_values(len(people), people.rows, own, domains[place])[1]
             fix = "correct them, or say `values: transient`"
             problems += _differing(changed, name, f"different values in different releases; {fix}")
+    ends = np.cumsum([0, *map(len, people.rows)])[1:-1]
+    for name, cells in zip(releases.plain.names, releases.plain.codes, strict=True):
+        changed = changed_values(people, np.split(cells, ends))
+        fix = "correct them, or say `changes: true`"
+        problems += _differing(changed, name, f"different values in different releases; {fix}")
     sides = [(p.lo[:, p.member], p.hi[:, p.member]) for p in releases.published]
-    problems += _moved(releases, people, sides)
+    problems += _moved(releases, people, sides, raw=False)
     if problems:
         raise DataError(problems)
     member = [people.spread(n, p.member.astype(np.int32)) for n, p in enumerate(releases.published)]
@@ -96,7 +94,7 @@ def _population_view(releases: Releases) -> Membership:
     gathered = Gathered(names)
     points = gathered.each(tables, lambda table: exact_codes(table.quasi, releases.domains))
     gathered.check()
-    problems = _moved(releases, people, [(codes, codes) for codes in points])
+    problems = _moved(releases, people, [(codes, codes) for codes in points], raw=True)
     if problems:
         raise DataError(problems)
     pairs = list(zip(points, releases.published, strict=True))
@@ -115,15 +113,22 @@ def _population_view(releases: Releases) -> Membership:
     return Membership(people.ids, member, tuple(located.merged for located in found), None, tuple(notes))
 
 
-def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]]) -> list[Problem]:
-    """People whose intervals of an attribute that does not change have nothing in common."""
+def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]], *, raw: bool) -> list[Problem]:
+    """People whose values of an attribute cannot be one person's: they differ though they stay, or move too far."""
     problems = []
-    links = links_of(releases)
+    links, steps = links_of(releases.policy), steps_of(releases.policy)
     for axis, name in enumerate(releases.policy.quasi_identifiers):
+        own = [(lo[axis], hi[axis]) for lo, hi in sides]
         if links[axis]:
-            moved = parted_boxes(people, [(lo[axis], hi[axis]) for lo, hi in sides])
+            moved = parted_boxes(people, [(lo.astype(np.float64), hi.astype(np.float64)) for lo, hi in own])
             fix = "correct them, or say `changes: true`"
             problems += _differing(moved, name, f"values in different releases that exclude each other; {fix}")
+        elif not np.isnan(steps[axis, 0]):
+            domain = releases.domains[axis]
+            numbers = [(exact(domain, lo), exact(domain, hi)) if raw else worth(domain, lo, hi) for lo, hi in own]
+            moved = parted_boxes(people, numbers, pace=(float(steps[axis, 0]), float(steps[axis, 1])))
+            fix = "correct them, or widen `changes.by`"
+            problems += _differing(moved, name, f"values that moved further than the policy says; {fix}")
     return problems
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.history import History
+from sequester.history.label import Labels
 from sequester.history.publication import Publication
 
 
@@ -19,6 +20,7 @@ class Past:
                include the newcomers, who are in no class of any release yet
     person     per record of the next table, its person in the histories; everyone at most once
     value      per history and record, the code of its value among the history's values
+    labels     what rows show beside a single view, of all people of the histories; None where that is no more
     retained   per record, whether it is about somebody who left but is published on: there is no raw record of her,
                so her class of the last release goes on whole, with its box
     """
@@ -27,6 +29,7 @@ class Past:
     person: NDArray[np.int64]
     value: tuple[NDArray[np.int32], ...]
     retained: NDArray[np.bool_]
+    labels: Labels | None = None
 
     def __len__(self) -> int:
         """Number of records."""

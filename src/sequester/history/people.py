@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from sequester.domain import codec
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError, Problem
+from sequester.history.drift import Sides, reach
 from sequester.ingest.source import quietly
-
-Sides = tuple[Codes, Codes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,23 +60,31 @@ def recognize(columns: Sequence[pa.ChunkedArray], *, column: str, names: Sequenc
 
 
 def changed_values(people: People, codes: Sequence[Codes]) -> int:
-    """How many people have different values in different tables; `codes` has one value per row of each."""
+    """How many people have different values in different tables; `codes` has one per row of each, -1 for none."""
     last = np.full(len(people), -1, np.int32)
     changed = np.zeros(len(people), np.bool_)
     for rows, values in zip(people.rows, codes, strict=True):
-        changed[rows] |= (last[rows] >= 0) & (last[rows] != values)
-        last[rows] = values
+        changed[rows] |= (last[rows] >= 0) & (values >= 0) & (last[rows] != values)
+        last[rows] = np.where(values >= 0, values, last[rows])
     return int(changed.sum())
 
 
-def parted_boxes(people: People, sides: Sequence[Sides]) -> int:
-    """How many people have intervals of one attribute that no value lies in all of; (low, high) per row of each."""
-    low = np.full(len(people), np.iinfo(np.int32).min, np.int32)
-    high = np.full(len(people), np.iinfo(np.int32).max, np.int32)
+def parted_boxes(people: People, sides: Sequence[Sides], *, pace: tuple[float, float] = (0, 0)) -> int:
+    """How many people have intervals of one attribute that no value lies in all of; (low, high) per row of each.
+
+    Between two tables the value moves by `pace`, the least and the most: then it is where it can be by now that counts.
+    NaN is a value that is not there, which says nothing.
+    """
+    low, high = np.full(len(people), -np.inf), np.full(len(people), np.inf)
+    parted = np.zeros(len(people), np.bool_)
+    steps = np.array([pace], np.float64)
     for rows, (lo, hi) in zip(people.rows, sides, strict=True):
-        low[rows] = np.maximum(low[rows], lo)
-        high[rows] = np.minimum(high[rows], hi)
-    return int(np.count_nonzero(low > high))
+        low, high = (side[0] for side in reach((low[None], high[None]), steps, 1))
+        absent = np.isnan(lo)
+        low[rows] = np.where(absent, -np.inf, np.maximum(low[rows], lo))
+        high[rows] = np.where(absent, np.inf, np.minimum(high[rows], hi))
+        parted |= low > high
+    return int(np.count_nonzero(parted))
 
 
 def _texts(values: pa.Array, unread: Problem) -> pa.Array:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from sequester.domain import notation
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.plain import plain_codes, text_cells
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
-from sequester.ingest.read import open_source
-from sequester.ingest.source import Wanted
+from sequester.history.label import Plain
 from sequester.ingest.validate import amount
 from sequester.metrics.published import Published, Table, classes_of, domains_of, exact_codes, open_table
-from sequester.policy.model import Input, Policy
+from sequester.policy.model import Policy
 
 T = TypeVar("T")
 
@@ -33,6 +35,7 @@ class Releases:
     sensitive   (sensitive attributes, rows) codes of every release
     population  tables of the people behind each release, empty when none are given
     registered  (quasi-identifiers, people) codes of a registration list, None when none is given
+    plain       insensitive cells that do not change, of the rows of all releases one after the other
     """
 
     policy: Policy
@@ -45,6 +48,7 @@ class Releases:
     requirement: Requirement
     notes: tuple[str, ...]
     registered: Codes | None = None
+    plain: Plain = field(default_factory=Plain)
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -102,10 +106,8 @@ def read_releases(
         population=tuple(behind),
         domains=domains,
         requirement=requirement,
-        notes=(
-            *_notes((*called, *of_list.names), (*tables, *listed), domains, requirement),
-            *_linking(sources, policy),
-        ),
+        notes=tuple(_notes((*called, *of_list.names), (*tables, *listed), domains, requirement)),
+        plain=_plain(tables, policy),
         registered=points[0] if points else None,
     )
 
@@ -187,23 +189,17 @@ def _notes(
     return notes
 
 
-def _linking(sources: Sequence[Any], policy: Policy) -> list[str]:
-    """Columns published as they are in several releases: whoever knows them can tell rows apart that we cannot."""
-    held = Counter(name for source in sources for name in _insensitive(source, policy))
-    again = [f"'{name}'" for name in policy.insensitive if held[name] > 1]
-    if not again:
-        return []
-    what = f"column {again[0]} is" if len(again) == 1 else f"columns {', '.join(again)} are"
-    fix = "declare it a quasi-identifier if others can know it"
-    return [f"{what} published as found and not used to link rows across releases; {fix}"]
-
-
-def _insensitive(source: Any, policy: Policy) -> tuple[str, ...]:
-    """The insensitive columns that a release has, from its header; all of them where that cannot be read again."""
-    if not policy.insensitive:
-        return ()
-    try:
-        names = open_source(source, Wanted(tuple(policy.attributes)), form=Input(quote=policy.input.quote)).names
-    except DataError:
-        names = policy.insensitive
-    return tuple(name for name in policy.insensitive if name in names)
+def _plain(tables: Sequence[Table], policy: Policy) -> Plain:
+    """The insensitive cells that stay, of the rows of all releases; -1 where a release lacks the column."""
+    names = [name for name in policy.lasting if any(name in table.plain for table in tables)]
+    codes, texts = [], []
+    for name in names:
+        here = [table.plain[name] for table in tables if name in table.plain]
+        domain, found = plain_codes(pa.chunked_array([chunk for column in here for chunk in text_cells(column).chunks]))
+        ends = np.cumsum([0, *map(len, here)]).tolist()
+        parts = iter([found[start:end] for start, end in pairwise(ends)])
+        own = [next(parts) if name in table.plain else np.full(table.rows, -1, np.int32) for table in tables]
+        codes.append(np.concatenate(own))
+        texts.append(domain.names[0])
+    rows = sum(table.rows for table in tables)
+    return Plain(tuple(names), np.array(codes, np.int32).reshape(len(names), rows), tuple(texts))

@@ -52,15 +52,23 @@ def sights_of(
     one sight with a single free value, for attacks on identity.
     """
     if not requirement.names:
-        nothing = View("", np.zeros(sensitive.shape[1], np.int32), 1)
-        return [Sight(nothing, nothing.codes, ("",), (Fraction(1),), permanent=True)]
+        return [_identity(sensitive.shape[1])]
     found: list[Sight] = []
     for view in requirement.views(sensitive):
         for sight in _sights(requirement, policy, view, sensitive):
             # Distances between distributions depend on the values that nobody has, too.
             whole = view.element is not None or (view.closeness is not None and view.place is not None)
             found.append(sight if whole or not (sight.permanent or compact) else _compacted(sight))
+    if any(attribute.permanent for attribute in policy.sensitive.values()) and not any(s.permanent for s in found):
+        # Somebody may have such a value later, and then all that was published before counts against an insider.
+        found.append(_identity(sensitive.shape[1]))
     return found
+
+
+def _identity(records: int) -> Sight:
+    """One free value that everybody has, for attacks on identity."""
+    nothing = View("", np.zeros(records, np.int32), 1)
+    return Sight(nothing, nothing.codes, ("",), (Fraction(1),), permanent=True)
 
 
 def permanent_part(policy: Policy, domains: Sequence[Hierarchy], sensitive: NDArray[np.int32]) -> NDArray[np.int32]:

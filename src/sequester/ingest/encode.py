@@ -18,6 +18,7 @@ from sequester.domain.build import declared
 from sequester.domain.extend import extend, same
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.nodes import grade
+from sequester.domain.plain import plain_codes
 from sequester.errors import DataError, PolicyError, Problem
 from sequester.ingest.personal import raise_grades
 from sequester.ingest.snapshot import Snapshot
@@ -73,7 +74,7 @@ def encode_next(
         )
     table = read_table(source, plan, progress=progress)
     _refuse(table.all_problems())
-    return _snapshot(table, policy, _extended(table, before))
+    return _snapshot(table, policy, _extended(table, before), before=before)
 
 
 def encode_with_population(
@@ -147,11 +148,19 @@ def _only_quasi(plan: Plan, policy: Policy) -> Plan:
     return replace(plan, attributes=policy.quasi_identifiers, person=None, plain=(), consent=None, guarding={})
 
 
-def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) -> Snapshot:
+def _snapshot(
+    table: Table,
+    policy: Policy,
+    domains: Mapping[str, Hierarchy],
+    *,
+    before: Mapping[str, Hierarchy] | None = None,
+) -> Snapshot:
     quasi, sensitive = tuple(policy.quasi_identifiers), tuple(policy.sensitive)
     kept, records = table.kept, table.records
     mask = None if kept is None else pa.array(kept)
-    plain = pa.table(table.plain)
+    plain = pa.table({name: table.plain[name] for name in policy.insensitive})
+    plain = plain if mask is None or not plain.column_names else plain.filter(mask)
+    coded = [plain_codes(plain[name], (before or {}).get(name)) for name in plain.column_names]
     exact = table.codes(sensitive, domains)
     withheld = 0 if table.withheld is None else int(table.withheld.sum())
     published, raised = _graded(table, policy, exact, domains)
@@ -164,7 +173,9 @@ def _snapshot(table: Table, policy: Policy, domains: Mapping[str, Hierarchy]) ->
         sensitive=published,
         sensitive_domains=tuple(domains[name] for name in sensitive),
         person=table.person if mask is None or table.person is None else table.person.filter(mask),
-        insensitive=plain if mask is None or not table.plain else plain.filter(mask),
+        insensitive=plain,
+        plain=np.array([codes for _, codes in coded], np.int32).reshape(len(coded), records),
+        plain_domains=tuple(domain for domain, _ in coded),
         left_out=table.rows - records - withheld,
         exact=exact,
         withheld=withheld,

@@ -25,6 +25,7 @@ class Snapshot:
     `left_out` counts rows that the policy's `missing: suppress` removed before anything else, `withheld` those whose
     people do not agree; `refused` are these people, where they are known. `sensitive` is as published: of graded
     attributes it has nodes, and `exact` the values themselves; `raised` counts records whose people wanted a node.
+    `insensitive` has the cells that are published as they are, `plain` the same as codes: a missing cell is a value.
     """
 
     quasi_names: tuple[str, ...]
@@ -35,6 +36,8 @@ class Snapshot:
     sensitive_domains: tuple[Hierarchy, ...]
     person: pa.Array | None
     insensitive: pa.Table
+    plain: NDArray[np.int32]
+    plain_domains: tuple[Hierarchy, ...]
     left_out: int = 0
     exact: NDArray[np.int32] | None = None
     withheld: int = 0
@@ -52,9 +55,14 @@ class Snapshot:
 
     @property
     def domains(self) -> dict[str, Hierarchy]:
-        """The domain of every quasi-identifier and sensitive attribute, by name."""
-        names, domains = (*self.quasi_names, *self.sensitive_names), (*self.quasi_domains, *self.sensitive_domains)
-        return dict(zip(names, domains, strict=True))
+        """The domain of every column that is published, by name."""
+        names = (*self.quasi_names, *self.sensitive_names, *self.plain_names)
+        return dict(zip(names, (*self.quasi_domains, *self.sensitive_domains, *self.plain_domains), strict=True))
+
+    @property
+    def plain_names(self) -> tuple[str, ...]:
+        """The insensitive columns, in the order of the rows of `plain`."""
+        return tuple(self.insensitive.column_names)
 
     def within(self, domains: Mapping[str, Hierarchy]) -> Snapshot:
         """The same records, their quasi-identifiers in later domains, which have more leaves."""

@@ -269,7 +269,7 @@ def _traceable(  # type: ignore[no-untyped-def]
         if rows == 0:
             continue
         p, q = numerator[value], denominator[value]
-        covered, over, room, capacity, alone, held, spare = 0, 0, 0, 0, 0, 0, False
+        covered, over, room, capacity = 0, 0, 0, 0
         for i in range(found):
             leaf, size, own = piece[i], piece_size[i], piece_count[i, value]
             excess = q * own - p * size
@@ -287,16 +287,10 @@ def _traceable(  # type: ignore[no-untyped-def]
                 room += max(-excess, 0) if leaf_count[leaf, value] > 0 else 0
                 continue
             covered += size if own > 0 or free > 0 else 0
-            if own > 0:
-                held += 1
-                alone = size
-            spare |= free > 0
             room += min(max(-excess, 0), q * free)
         if capacity < q * rows:
             return True
         if insider and (covered < k or room < over):
-            return True
-        if insider and not hopeful and not spare and (held > 1 or alone < k):
             return True
     return False
 

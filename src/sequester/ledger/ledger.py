@@ -185,7 +185,7 @@ class Ledger:
         self._check(draft, entries)
         versions, before, joining = self._before(draft, entries)
         domains = changed_domains(
-            {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.sensitive)}, latest(versions)
+            {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, latest(versions)
         )
         rows = make_rows(draft, before, joining)
         columns: dict[str, Any] = {
@@ -204,6 +204,7 @@ class Ledger:
             "summary": _json(draft.summary),
             "quasi": _json(draft.quasi),
             "sensitive": _json(draft.sensitive),
+            "insensitive": _json(draft.insensitive) if draft.insensitive else None,
             "classes": draft.lo.shape[1],
             "records": int(np.count_nonzero(draft.member >= 0)),
             "people": len(draft.member),
@@ -269,7 +270,11 @@ class Ledger:
 
     def _check(self, draft: Draft, entries: Sequence[Entry]) -> None:
         problems = problems_of(draft, entries[-1].people if entries else 0)
-        if entries and (draft.quasi, draft.sensitive) != (entries[-1].quasi, entries[-1].sensitive):
+        if entries and (draft.quasi, draft.sensitive, draft.insensitive) != (
+            entries[-1].quasi,
+            entries[-1].sensitive,
+            entries[-1].insensitive,
+        ):
             problems.append("the attributes are not those of the releases before")
         if entries and not problems and len(draft.newcomers):
             wide = self._store.connection.execute("SELECT len(digests) FROM people LIMIT 1")
@@ -283,7 +288,7 @@ class Ledger:
     def _before(self, draft: Draft, entries: Sequence[Entry]) -> tuple[Versions, Codes, Codes]:
         """Domains as text, everybody's trajectory, and what everybody was first published with, in the new domains."""
         if not entries:
-            return {}, np.zeros(0, np.int32), np.zeros((len(draft.sensitive), 0), np.int32)
+            return {}, np.zeros(0, np.int32), np.zeros((len(draft.kept_names), 0), np.int32)
         last, store = entries[-1], self._store
         versions = store.versions()
         domains = store.decode(lambda: domains_by_release(versions, len(entries)))
@@ -295,8 +300,8 @@ class Ledger:
         def joining() -> Codes:
             must(np.array_equal(state["person"], np.arange(last.people)))
             must(sum(len(rows["person"]) for rows in people) == last.people)
-            now_ = [draft.domains[name] for name in draft.sensitive]
-            return joining_values(people, _sensitive(domains, last), now_)
+            now_ = [draft.domains[name] for name in draft.kept_names]
+            return joining_values(people, _kept(domains, last), now_)
 
         return versions, state["trajectory"], store.decode(joining)
 
@@ -323,19 +328,22 @@ class Ledger:
         joined = [len(new["person"]) for new in people]
         must(np.array_equal(rows["state"]["person"], np.arange(last.people)))
         must(sum(joined) == last.people)
-        of = _sensitive(domains, last)
-        values, changes = joining_values(people, of, of[-1]), rows["changes"]
-        values[changes["attribute"], changes["person"]] = changes["code"]
+        of = _kept(domains, last)
+        kept, changes = joining_values(people, of, of[-1]), rows["changes"]
+        kept[changes["attribute"], changes["person"]] = changes["code"]
+        values, plain = np.split(kept, [len(last.sensitive)])
         return State(
             head=last.hash,
             people=last.people,
             quasi=last.quasi,
             sensitive=last.sensitive,
+            insensitive=last.insensitive,
             domains=domains[-1],
             releases=memories,
             path=paths(steps),
             trajectory=rows["state"]["trajectory"],
             values=values,
+            plain=plain,
             digests=np.ascontiguousarray(np.concatenate([new["digests"] for new in people]).T),
             joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
             retained=rows["retained"]["person"].astype(np.int64),
@@ -350,11 +358,13 @@ def _nothing(head: str) -> State:
         people=0,
         quasi=(),
         sensitive=(),
+        insensitive=(),
         domains={},
         releases=(),
         path=np.zeros((0, 0), np.int32),
         trajectory=np.zeros(0, np.int32),
         values=np.zeros((0, 0), np.int32),
+        plain=np.zeros((0, 0), np.int32),
         digests=np.zeros((0, 0), np.int64),
         joined=np.zeros(0, np.int32),
         retained=np.zeros(0, np.int64),
@@ -362,8 +372,8 @@ def _nothing(head: str) -> State:
     )
 
 
-def _sensitive(domains: Sequence[Mapping[str, Hierarchy]], entry: Entry) -> list[list[Hierarchy]]:
-    return [[of[name] for name in entry.sensitive] for of in domains]
+def _kept(domains: Sequence[Mapping[str, Hierarchy]], entry: Entry) -> list[list[Hierarchy]]:
+    return [[of[name] for name in entry.kept_names] for of in domains]
 
 
 def _json(value: Any) -> str:

@@ -30,13 +30,14 @@ DTYPES: dict[str, np.dtype[Any]] = {
 def make_rows(draft: Draft, before: Codes, joining: Codes) -> Rows:
     """The rows of a draft, given everybody's trajectory before it and what people were first published with.
 
-    joining  (sensitive attributes, people known before) in the domains of the draft
+    joining  (sensitive attributes and insensitive columns, people known before) in the domains of the draft
     """
     known, member = len(before), draft.member
     newcomers = np.arange(known, len(member), dtype=np.int32)
     trajectory, parent, class_of = extend(before, member, draft.lo.shape[1])
     high, low = split_hashes(draft.newcomers)
-    attribute, person = np.nonzero((draft.values[:, :known] != joining) & (member[:known] >= 0))
+    kept = draft.kept
+    attribute, person = np.nonzero((kept[:, :known] != joining) & (member[:known] >= 0))
     queue_high, queue_low = split_hashes(draft.queue.hashes)
     waiting = np.lexsort((queue_low, queue_high))
     return _typed(
@@ -48,11 +49,11 @@ def make_rows(draft: Draft, before: Codes, joining: Codes) -> Rows:
                 "high": high,
                 "low": low,
                 "digests": draft.digests.T,
-                "codes": draft.values[:, known:].T,
+                "codes": kept[:, known:].T,
             },
             "trajectories": {"trajectory": np.arange(len(parent)), "parent": parent, "class": class_of},
             "state": {"person": np.arange(len(member)), "trajectory": trajectory},
-            "changes": {"person": person, "attribute": attribute, "code": draft.values[attribute, person]},
+            "changes": {"person": person, "attribute": attribute, "code": kept[attribute, person]},
             "queue": {
                 "high": queue_high[waiting],
                 "low": queue_low[waiting],
@@ -107,12 +108,13 @@ def problems_of(draft: Draft, known: int) -> list[str]:
         "lo": (draft.lo.shape, (len(draft.quasi), classes)),
         "hi": (draft.hi.shape, (len(draft.quasi), classes)),
         "values": (draft.values.shape, (len(draft.sensitive), people)),
+        "plain": (draft.plain.shape, (len(draft.insensitive), people if draft.insensitive else draft.plain.shape[1])),
         "newcomers": ((len(draft.newcomers),), (people - known,)),
         "digests": (draft.digests.shape[1:], (people - known,)),
         "queue": ((len(draft.queue.hashes),), draft.queue.since.shape),
     }
     problems = [f"{name} has shape {has}, not {needs}" for name, (has, needs) in shapes.items() if has != needs]
-    missing = {*draft.quasi, *draft.sensitive} - set(draft.domains)
+    missing = {*draft.quasi, *draft.kept_names} - set(draft.domains)
     problems += ["an attribute has no domain"] if missing else []
     problems += (
         ["hashes are not of the type that identify() gives"]
@@ -138,7 +140,7 @@ def problems_of(draft: Draft, known: int) -> list[str]:
     for lo, hi, name in zip(draft.lo, draft.hi, draft.quasi, strict=True):
         if (lo < 0).any() or (hi >= draft.domains[name].size).any() or (lo > hi).any():
             problems.append("a box is not in its domain")
-    for codes, name in zip(draft.values, draft.sensitive, strict=True):
+    for codes, name in zip(draft.kept, draft.kept_names, strict=True):
         if (codes[here] < 0).any() or (codes[here] >= draft.domains[name].size).any():
             problems.append("a value is not in its domain")
     gone = draft.retained
@@ -155,13 +157,13 @@ def changed_domains(draft: Mapping[str, str], before: Mapping[str, str]) -> dict
     return {name: text for name, text in draft.items() if before.get(name) != text}
 
 
-def widths(quasi: int, sensitive: int) -> dict[tuple[str, str], int | None]:
+def widths(quasi: int, sensitive: int, insensitive: int) -> dict[tuple[str, str], int | None]:
     """How long the lists of each column are; None for digests, whose number is the caller's choice."""
     return {
         ("classes", "lo"): quasi,
         ("classes", "hi"): quasi,
         ("counts", "codes"): sensitive,
-        ("people", "codes"): sensitive,
+        ("people", "codes"): sensitive + insensitive,
         ("people", "digests"): None,
     }
 
@@ -179,9 +181,9 @@ def to_arrow(columns: Columns, release: int) -> pa.Table:
     return pa.table(arrays)
 
 
-def from_arrow(table: str, found: pa.Table, *, quasi: int, sensitive: int) -> Columns:
+def from_arrow(table: str, found: pa.Table, *, quasi: int, sensitive: int, insensitive: int) -> Columns:
     """The rows of one table as they were stored; ValueError when they do not fit together."""
-    width = widths(quasi, sensitive)
+    width = widths(quasi, sensitive, insensitive)
     columns: Columns = {}
     for name, kind in TABLES[table].items():
         column = found[name].combine_chunks()

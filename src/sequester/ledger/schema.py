@@ -6,11 +6,12 @@
     domains       the domain of an attribute, in the releases in which it is new or changed
     classes       the published boxes: first and last leaf of every quasi-identifier, in the domains of that release
     counts        the published values: how often each combination of sensitive values is in each class
-    people        everybody, when first published: keyed hash, keyed digests of what must not change, sensitive values
+    people        everybody, when first published: keyed hash, keyed digests of what must not change, and the codes of
+                  her sensitive values, then of her insensitive cells
     trajectories  per release the trajectories after it: the one of the release before that it is part of (-1: of people
                   who are new), and its class (-1: of people who are not in this release)
     state         per release and person, her trajectory: the last release's rows are all that the next one needs
-    changes       sensitive values of people in a release that are not those they were first published with
+    changes       codes of people in a release that are not those they were first published with
     queue         people held back so far, by keyed hash, and the first release that held them back
     retained      people who left, but are published on
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 # The tables with numbers of one release; the columns are hashed in this order. `release` comes first in each of them.
 TABLES: Final[dict[str, dict[str, str]]] = {
@@ -57,6 +58,7 @@ COVERED: Final[dict[str, str]] = {
     "classes": "INTEGER",
     "records": "INTEGER",
     "people": "INTEGER",
+    "insensitive": "VARCHAR",
     "content": "VARCHAR",
     "previous": "VARCHAR",
 }
@@ -84,6 +86,8 @@ EVERY_TABLE: Final[dict[str, dict[str, str]]] = {
 STEPS: Final[tuple[Sequence[str], ...]] = (
     # 0: who a release was for, and for what, was not kept.
     ("ALTER TABLE releases ADD COLUMN recipient VARCHAR", "ALTER TABLE releases ADD COLUMN purpose VARCHAR"),
+    # 1: insensitive cells were not kept. Releases of that time have none, whatever was published.
+    ("ALTER TABLE releases ADD COLUMN insensitive VARCHAR",),
 )
 assert len(STEPS) == VERSION
 

@@ -51,11 +51,13 @@ class Draft:
     head           the ledger's head that it was made for: if the ledger has moved on, it is stale
     quasi          names of the quasi-identifiers, in the order of the rows of `lo` and `hi`
     sensitive      names of the sensitive attributes, in the order of the rows of `values`
+    insensitive    names of the columns published as they are, in the order of the rows of `plain`
     domains        of all these attributes, that the codes below are of
     lo, hi         (quasi-identifiers, classes) published boxes
     member         per person the ledger knows, then per newcomer, her class; -1 when not in this release. Newcomers
                    are all in a class
     values         (sensitive attributes, people as in `member`) codes; only those of people in a class count
+    plain          (insensitive columns, people as in `member`) codes; likewise
     newcomers      keyed hash of every newcomer, as `Ledger.identify` gives it
     digests        (any, newcomers) keyed digests of what must not change, as `Ledger.digest` gives them
     retained       people (numbers) who left, but are published on
@@ -80,6 +82,8 @@ class Draft:
     input_digest: str
     output_digest: str
     method: str
+    insensitive: tuple[str, ...] = ()
+    plain: Codes = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     retained: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     queue: Queue = field(default_factory=Queue.none)
     seed: int | None = None
@@ -92,6 +96,16 @@ class Draft:
 
     def __repr__(self) -> str:
         return f"<Draft: {len(self.member)} people, {self.lo.shape[1]} classes>"
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """The columns of which everybody's codes are kept."""
+        return (*self.sensitive, *self.insensitive)
+
+    @property
+    def kept(self) -> Codes:
+        """(those columns, people) the codes."""
+        return np.vstack([self.values, self.plain]) if self.insensitive else self.values
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,7 @@ class Entry:
     summary: Mapping[str, Any] = field(repr=False)
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
+    insensitive: tuple[str, ...]
     classes: int
     records: int
     people: int
@@ -130,6 +145,11 @@ class Entry:
     hash: str
     seal: str
     status: Status
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        """The columns of which everybody's codes are kept."""
+        return (*self.sensitive, *self.insensitive)
 
     @property
     def folder(self) -> str:
@@ -189,13 +209,14 @@ class State:
 
     head        hash of the last entry
     people      everybody published so far, numbered from 0
-    quasi, sensitive   names of the attributes, in the order of the rows of the arrays
-    domains     of all attributes, in the last release
+    quasi, sensitive, insensitive   names of the attributes, in the order of the rows of the arrays
+    domains     of all these, in the last release
     releases    what was published, in order
     path        (trajectories, releases) the class in every release, -1 for absence
     trajectory  per person, hers
     values      (sensitive attributes, people) codes in `domains`: of those in the last release what was published then,
                 of the others what they were first published with, which is the same where values are permanent
+    plain       (insensitive columns, people) codes in `domains`, likewise
     digests     (any, people) keyed digests of what must not change
     joined      per person, the number of the release she was first in
     retained    people of the last release who had left before
@@ -206,11 +227,13 @@ class State:
     people: int
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
+    insensitive: tuple[str, ...]
     domains: Mapping[str, Hierarchy]
     releases: tuple[Memory, ...]
     path: Codes
     trajectory: Codes
     values: Codes
+    plain: Codes
     digests: NDArray[np.int64]
     joined: NDArray[np.int32]
     retained: NDArray[np.int64]

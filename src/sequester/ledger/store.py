@@ -133,8 +133,8 @@ def to_entry(columns: Mapping[str, Any]) -> Entry:
     found = dict(columns)
     for name in ("versions", "summary"):
         found[name] = json.loads(found[name])
-    for name in ("quasi", "sensitive"):
-        found[name] = tuple(json.loads(found[name]))
+    for name in ("quasi", "sensitive", "insensitive"):
+        found[name] = tuple(json.loads(found[name] or "[]"))
     found["seed"] = None if found["seed"] is None else int(found["seed"])
     return Entry(**found)
 
@@ -185,7 +185,13 @@ def now() -> str:
 
 
 def _arrays(table: str, stored: pa.Table, entry: Entry) -> Columns:
-    return from_arrow(table, stored, quasi=len(entry.quasi), sensitive=len(entry.sensitive))
+    return from_arrow(
+        table,
+        stored,
+        quasi=len(entry.quasi),
+        sensitive=len(entry.sensitive),
+        insensitive=len(entry.insensitive),
+    )
 
 
 def _split(table: str, stored: pa.Table, last: Entry) -> list[Columns]:

@@ -118,17 +118,20 @@ class _Known:
         before, self.domains = self.domains, {**self.domains, **{name: from_json(text) for name, text in new.items()}}
         if lost_leaves(before, self.domains):
             yield "a domain lost values"
-        sensitive = [self.domains[name] for name in entry.sensitive]
+        kept = [self.domains[name] for name in entry.kept_names]
         self.joined.append(rows["people"])
-        self.joined_in.append(sensitive)
+        self.joined_in.append(kept)
         old, self.trajectory = self.trajectory, rows["state"]["trajectory"]
         yield from _people(entry, rows, known=len(old))
         yield from _members(entry, rows, old)
         yield from _boxes(entry, rows["classes"], [self.domains[name] for name in entry.quasi])
-        values, changes = joining_values(self.joined, self.joined_in, sensitive), rows["changes"]
-        values[changes["attribute"], changes["person"]] = changes["code"]
-        member = rows["trajectories"]["class"][self.trajectory]
-        counted = count_cells(member, values, [domain.size for domain in sensitive])
+        codes, changes = joining_values(self.joined, self.joined_in, kept), rows["changes"]
+        codes[changes["attribute"], changes["person"]] = changes["code"]
+        sizes = [domain.size for domain in kept]
+        if ((codes < 0) | (codes >= np.array(sizes)[:, None])).any():
+            yield "cells are outside the domains of their columns"
+        member, wide = rows["trajectories"]["class"][self.trajectory], len(entry.sensitive)
+        counted = count_cells(member, codes[:wide], sizes[:wide])
         if not all(np.array_equal(counted[name], rows["counts"][name]) for name in counted):
             yield "the published values are not those of the people in the classes"
 

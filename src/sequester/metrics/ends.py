@@ -30,7 +30,8 @@ def domain_of(
     ends = _ENDS[attribute.kind](_members(texts, absent=attribute.missing == "category"), attribute)
     if found is not None and not (attribute.kind == "number" and (ends != np.floor(ends)).any()):
         return found
-    if len(ends) < 2 and any(unbounded(attribute.kind, text) for text in texts):
+    nothing = not len(ends) and attribute.missing == "category"
+    if nothing or (len(ends) < 2 and any(unbounded(attribute.kind, text) for text in texts)):
         # Something else must be possible, or `*` would cost nothing.
         ends = _with_another(ends, attribute)
     return observe(attribute, ends)
@@ -47,6 +48,9 @@ def unbounded(kind: str, text: str) -> bool:
     text = text.strip()
     if not text.strip("*"):
         return True
+    inner = text.strip("[]()")
+    if inner[:1].isdigit() and inner[-1:].isdigit():
+        return False
     if kind == "number":
         bounds = number_bounds(text)
         return bounds is not None and (math.isinf(bounds.low) or math.isinf(bounds.high))

@@ -6,8 +6,8 @@ cells themselves: of numbers, dates and codes the ends of the published interval
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from sequester.ingest.read import read
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import check_people
 from sequester.metrics.ends import domain_of, unbounded
-from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+from sequester.policy.model import Input, Policy, QuasiIdentifier, Sensitive
 
 _VALUES_SHOWN = 10
 
@@ -44,7 +44,8 @@ class Column:
 class Table:
     """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them.
 
-    `person` says who each row is about, as given, where that was asked for and the table has it.
+    `person` says who each row is about, as given, where that was asked for and the table has it; `plain` are the
+    insensitive columns that it has.
     """
 
     quasi: tuple[Column, ...]
@@ -52,6 +53,7 @@ class Table:
     rows: int
     left_out: int
     person: pa.ChunkedArray | None = None
+    plain: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Table: {self.rows} rows>"
@@ -86,6 +88,8 @@ def open_table(
     if sensitive:
         attributes |= policy.sensitive
     wanted = [*attributes, *(f"{name}{end}" for name in policy.quasi_identifiers for end in ("_min", "_max"))]
+    plain = policy.insensitive if sensitive else ()
+    wanted += plain
     if person and policy.person is not None:
         wanted.append(policy.person)
     table = _read(source, policy, wanted, own=own)
@@ -116,9 +120,11 @@ def open_table(
     kept = [replace(column, index=column.index[keep]) for column in columns]
     rows = int(keep.sum())
     cut = len(policy.quasi_identifiers)
-    if people is not None and rows < len(table):
-        people = people.filter(pa.array(keep))
-    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people)
+    cells = {name: table.column(name) for name in plain if name in table.column_names}
+    if rows < len(table):
+        people = None if people is None else people.filter(pa.array(keep))
+        cells = {name: column.filter(pa.array(keep)) for name, column in cells.items()}
+    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
 
 
 def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:
@@ -152,14 +158,30 @@ def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool 
     `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody. A set
     whose members are no neighbours is told from others with the same ends.
     """
-    keys = np.empty((len(domains), table.rows), np.int32)
-    sides = _sides(table, domains, show_values)
-    for place, (column, domain, (lo, hi)) in enumerate(zip(table.quasi, domains, sides, strict=True)):
+    cells = cells_of(table, domains, show_values=show_values)
+    keys = np.array([cell.meaning[column.index] for cell, column in zip(cells, table.quasi, strict=True)], np.int32)
+    member, first = row_groups(keys)
+    return Published(*_boxes(table, [(cell.lo, cell.hi) for cell in cells], first), member, tuple(domains))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells:
+    """What the texts of one column mean, and last no value: codes from `lo` to `hi`; `meaning` is one number for texts
+    that mean the same."""
+
+    lo: Codes
+    hi: Codes
+    meaning: Codes
+
+
+def cells_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> list[Cells]:
+    """What the texts of every quasi-identifier mean."""
+    found = []
+    for column, domain, (lo, hi) in zip(table.quasi, domains, _sides(table, domains, show_values), strict=True):
         free = [unbounded(column.attribute.kind, text) for text in column.texts]
         meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
-        keys[place] = meaning[column.index]
-    member, first = row_groups(keys)
-    return Published(*_boxes(table, sides, first), member, tuple(domains))
+        found.append(Cells(lo, hi, meaning.astype(np.int32)))
+    return found
 
 
 def boxes_of(
@@ -189,15 +211,15 @@ def exact_codes(columns: Sequence[Column], domains: Sequence[Hierarchy], *, show
 
 def _read(source: Any, policy: Policy, wanted: Sequence[str], *, own: bool) -> pa.Table:
     form = policy.input
-    how: dict[str, Any] = {"quote": form.quote, "missing": form.missing, "columns": wanted}
+    how: dict[str, Any] = {"missing": form.missing, "columns": wanted}
     if own:
-        return read(source, delimiter=form.delimiter, encoding=form.encoding, **how)
+        return read(source, delimiter=form.delimiter, encoding=form.encoding, quote=form.quote, **how)
     try:
         return read(source, **how)
     except DataError:
-        if form.encoding.lower() in ("utf-8", "utf8"):
+        if form.encoding.lower() in ("utf-8", "utf8") and form.quote == Input().quote:
             raise
-    return read(source, encoding=form.encoding, **how)
+    return read(source, encoding=form.encoding, quote=form.quote, **how)
 
 
 def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -> pa.ChunkedArray | None:
@@ -206,9 +228,22 @@ def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -
     ends = (f"{name}_min", f"{name}_max")
     if isinstance(attribute, Sensitive) or not set(ends) <= set(table.column_names):
         return None
-    low, high = (_texts(table.column(end).combine_chunks()) for end in ends)
-    joined = pc.binary_join_element_wise("[", low, ", ", high, "]", "")
-    return pa.chunked_array([joined])
+    return _joined(*(table.column(end) for end in ends), absent=attribute.missing == "category")
+
+
+def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.ChunkedArray:
+    """Two columns of bounds as intervals. Where values may be missing, no bounds exclude nothing."""
+    (lows, first), (highs, last) = codec.distinct(low), codec.distinct(high)
+    pairs, index = np.unique(first.astype(np.int64) * (len(highs) + 1) + last, return_inverse=True)
+    one, other = np.divmod(pairs + 1, len(highs) + 1)
+    ends = [
+        pc.take(_texts(values), pa.array(np.where(at < 0, 0, at), mask=at < 0))
+        for values, at in ((lows, one), (highs, other - 1))
+    ]
+    joined = pc.binary_join_element_wise("[", ends[0], ", ", ends[1], "]", "")
+    if absent:
+        joined = joined.fill_null(EVERYTHING)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.reshape(-1).astype(np.int32)), joined)])
 
 
 def _texts(values: pa.Array) -> pa.Array:

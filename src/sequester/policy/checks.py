@@ -30,6 +30,7 @@ def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
         *_version(raw),
         *_roles(raw),
         *_attributes(raw),
+        *_outputs(raw),
         *_protect(raw),
         *_group_method(raw),
         *_registered(raw),
@@ -79,6 +80,22 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
             yield from (((*path, *rest), message) for rest, message in check)
 
 
+def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    """Bounds are published in two columns, whose names nothing else that is published may have."""
+    attributes = _group(raw, "attributes")
+    if _group(raw, "output").get("numbers") != "bounds":
+        return
+    published = ("quasi-identifier", "sensitive", "insensitive")
+    for name, attribute in attributes.items():
+        if not (isinstance(attribute, Mapping) and attribute.get("role") == "quasi-identifier"):
+            continue
+        for end in ("_min", "_max") if attribute.get("kind") == "number" else ():
+            other = attributes.get(f"{name}{end}")
+            if isinstance(other, Mapping) and other.get("role") in published:
+                message = f"is also the column that the bounds of '{name}' are published in; rename it, or say "
+                yield ("attributes", f"{name}{end}"), f"{message}`output: {{numbers: interval}}`"
+
+
 def _kind(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     kind = attribute.get("kind", "category")
     if kind not in ("category", "number", "code", "date", "set"):
@@ -95,6 +112,13 @@ def _quasi(attribute: Mapping[str, Any]) -> Iterator[Issue]:
         yield ("length",), "is missing; kind: code needs the number of characters, such as length: 5"
     if attribute.get("bands") is not None and attribute.get("levels") is not None:
         yield ("bands",), "give either bands or levels, not both"
+    changes = attribute.get("changes")
+    if isinstance(changes, Mapping):
+        if attribute.get("kind", "category") not in ("number", "date"):
+            yield ("changes",), "only numbers and dates move by a step; say changes: true"
+        step = _finite(changes.get("by"))
+        if step and len(step) == 2 and step[0] > step[1]:
+            yield ("changes", "by"), "the least change comes first, then the most"
 
 
 def _sensitive(attribute: Mapping[str, Any]) -> Iterator[Issue]:

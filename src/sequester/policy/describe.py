@@ -230,7 +230,8 @@ def _quasi(attribute: QuasiIdentifier) -> Iterator[str]:
         yield _hierarchy(attribute)
     if isinstance(attribute.changes, Drift):
         low, high = attribute.changes.by
-        yield f"moves by {low:g} to {high:g} each release"
+        unit = " days" if attribute.kind == "date" else ""
+        yield f"moves by {low:g} to {high:g}{unit} from release to release"
     elif attribute.changes:
         yield "may change for a person"
 

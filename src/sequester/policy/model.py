@@ -407,6 +407,12 @@ class Policy(Strict):
             return ()
         return tuple(name for name, a in self.attributes.items() if isinstance(a, Insensitive))
 
+    @property
+    def lasting(self) -> tuple[str, ...]:
+        """Columns published as they are that do not change: they link the rows of a person."""
+        attributes = ((name, self.attributes[name]) for name in self.insensitive)
+        return tuple(name for name, a in attributes if isinstance(a, Insensitive) and not a.changes)
+
     def path(self, name: str) -> Path:
         """A file named in the policy, relative to the policy file."""
         return self._base / name

@@ -18,7 +18,8 @@ from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
 from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
-from sequester.publish.emit import check_table, shuffle_rows, write_table
+from sequester.publish.emit import as_printed, shuffle_rows, write_table
+from sequester.publish.exact import Judged, read_back
 from sequester.publish.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -58,18 +59,21 @@ def anonymize(
         # Which promise the table as a whole breaks says more than that no levels will do.
         _refuse_hopeless(snapshot, requirement, population)
         raise
+    classes = as_printed(classes, snapshot.quasi_domains, numbers=policy.output.numbers)
     tell(2)
     measured = verify(snapshot, classes, requirement, policy, population=population)
     tell(3)
     order = shuffle_rows(classes.member, seed=seed)
     table = write_table(snapshot, classes, order, numbers=policy.output.numbers)
-    check_table(table, snapshot, classes, order)
+    judged = Judged.of(snapshot, classes, order, policy)
+    read_back(table, judged)
     return Release(
         table=table,
         measurement=measured,
         policy=policy,
         person=snapshot.person,
         classes=classes,
+        judged=judged,
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit, audit_histories
+from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
@@ -24,7 +25,9 @@ from sequester.metrics.measure import Measurement
 from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.blank import blank, blank_past
-from sequester.publish.emit import check_table, write_table
+from sequester.publish.emit import as_printed, write_table
+from sequester.publish.exact import Judged
+from sequester.publish.recall import rows_of
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
 
@@ -40,7 +43,7 @@ class Candidate:
     """A release that is made and judged; private until it is published.
 
     records          what is published, encoded; `past` says who they are about, `guard` what each class must keep
-    order            the published order of the records
+    order            the published order of the records; `judged` are the rows in it, to hold the written file to
     crowd            the snapshot it was made from
     hashes, digests  keyed, of the snapshot's people and of what must not change about them
     """
@@ -55,6 +58,7 @@ class Candidate:
     measurement: Measurement
     audit: Audit
     notes: tuple[str, ...]
+    judged: Judged
     crowd: Crowd | None = None
     hashes: pa.Array | None = None
     digests: NDArray[np.int64] | None = None
@@ -88,14 +92,21 @@ def make_candidate(
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = made or _make(
-        past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
+    printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
+    make = partial(
+        _make, past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
     )
+    own: Classes | None = None
+    merged: Classes | None = None
+    notes: list[str] = []
+    if made is not None or not _may_be_merged(past, policy):
+        classes = printed(made or make())
+    else:
+        own, merged = _beside_merge(lambda: printed(make()), lambda: printed(_merge(past, records, guard, policy)))
+        classes, notes = _cheaper(own, merged, records, policy)
     if classes.hidden is not None and classes.hidden.any():
         records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
         guard = Guard.of(requirement, records.sensitive)
-    merged: Classes | None = None
-    notes: list[str] = []
     for attempt in range(_REPAIRS + 1):
         measured = verify(records, classes, requirement, policy)
         _check_retained(past, classes)
@@ -103,19 +114,27 @@ def make_candidate(
         order = np.random.default_rng(seed).permutation(np.flatnonzero(classes.member >= 0))
         histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
         audit = audit_histories(
-            histories, policy, against=policy.protect.against, registered=registered, progress=progress
+            histories,
+            policy,
+            against=policy.protect.against,
+            rows=rows_of(histories, past.labels, policy.protect.against),
+            registered=registered,
+            progress=progress,
         )
         if audit.holds or isinstance(policy.method, Static):
             break
+        if classes is merged and own is not None and attempt < _REPAIRS:
+            # The merge was only cheaper: what the method made may be safe where it is not.
+            classes, own, notes = own, None, []
+            continue
         if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
             raise _unsafe(audit)
         if merged is None:
-            merged = _merge(past, records, guard, policy)
+            merged = printed(_merge(past, records, guard, policy))
         notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
         last = attempt == _REPAIRS - 1
-        classes = merged if last else fall_back(past, classes, merged, audit.findings)
+        classes = merged if last else printed(fall_back(past, classes, merged, audit.findings))
     table = write_table(records, classes, order, numbers=policy.output.numbers)
-    check_table(table, records, classes, order)
     if isinstance(policy.method, Group) and registered is None:
         notes += _spent(histories, past, policy)
     return Candidate(
@@ -129,6 +148,7 @@ def make_candidate(
         measurement=measured,
         audit=audit,
         notes=tuple(notes),
+        judged=Judged.of(records, classes, order, policy),
     )
 
 
@@ -194,6 +214,52 @@ def _make(
                 certificate=method.certificate,
                 progress=progress,
             )
+
+
+def _may_be_merged(past: Past, policy: Policy) -> bool:
+    """Whether merge is an alternative: to a later release, of a method that looks back and asks for little loss alone.
+
+    Clusters may have to be similar, or to gain privacy; taxonomy cuts to bear a certificate, or every printed target.
+    """
+    method = policy.method
+    asks_more = (isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}) or (
+        isinstance(method, Specialize) and (method.certificate or method.semantics == "printed")
+    )
+    return bool(len(past.first)) and not asks_more and not isinstance(method, Static | Group | Merge)
+
+
+def _beside_merge(make: Callable[[], Classes], merge: Callable[[], Classes]) -> tuple[Classes | None, Classes | None]:
+    """What the method makes and the merge, None for one that is refused; raises what the method says if both are."""
+    own: Classes | None = None
+    merged: Classes | None = None
+    refused: GuaranteeError | None = None
+    try:
+        own = make()
+    except GuaranteeError as error:
+        refused = error
+    try:
+        merged = merge()
+    except GuaranteeError:
+        if refused is not None:
+            raise refused from None
+    return own, merged
+
+
+def _cheaper(
+    own: Classes | None, merged: Classes | None, records: Snapshot, policy: Policy
+) -> tuple[Classes, list[str]]:
+    """Whichever loses less (AIL), the method's own where they lose the same; and a note where it is the merge."""
+    name = policy.method.name
+    lost = partial(_loss, domains=records.quasi_domains)
+    if merged is None or (own is not None and lost(own) <= lost(merged)):
+        assert own is not None
+        return own, []
+    why = f"the classes of {name} would lose more" if own is not None else f"{name} finds no safe classes"
+    return merged, [f"the last release's classes go on as they are (merge): {why}"]
+
+
+def _loss(classes: Classes, domains: Sequence[Hierarchy]) -> float:
+    return ail(classes, domains, suppressed=classes.suppressed)
 
 
 def _cut(

@@ -1,6 +1,6 @@
 """From a plan to a visible release: the ledger first, then the folder, and nothing in between that a kill can lose.
 
-    1  the folder is written whole, under a hidden name
+    1  the folder is written whole, under a hidden name, and read back
     2  the ledger records the release as begun
     3  the folder gets its name: from here on the world may know
     4  the ledger records that it is published
@@ -27,6 +27,7 @@ from sequester.ledger.state import HASH, Draft, Entry, Queue
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate
+from sequester.publish.exact import read_back
 from sequester.publish.files import digest_of, draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release
@@ -67,6 +68,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     draft = draft_folder(place, release.table, data, lambda digest: _texts(release, data, digest))
     step("written")
     try:
+        read_back(draft / data, candidate.judged)
         entry = ledger.begin(_draft(plan, candidate, policy, place=place, output_digest=digest_of(draft / data)))
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -167,6 +169,9 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
     values = np.zeros((len(records.sensitive), people), np.int32)
     values[:, :known] = crowd.values
     values[:, past.person] = records.sensitive
+    plain = np.zeros((len(records.plain), people), np.int32)
+    plain[:, :known] = crowd.plain
+    plain[:, past.person] = records.plain
     new = roster.rows[crowd.number[roster.rows] < 0]
     told = plan.to_dict()
     return Draft(
@@ -179,6 +184,8 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         hi=candidate.classes.hi,
         member=member,
         values=values,
+        insensitive=records.plain_names,
+        plain=plain,
         newcomers=candidate.hashes.take(new).cast(HASH),
         digests=candidate.digests[None, new],
         input_digest=plan.input_digest,

@@ -1,9 +1,14 @@
-"""Classes as the table that is published: generalized cells, sensitive values, rows in a fresh random order."""
+"""Classes as the table that is published: generalized cells, sensitive values, rows in a fresh random order.
+
+What is judged must be what is published, so classes that print the same cells are one before they are judged
+(`as_printed`), and what was written is read back afterwards (`exact`).
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,16 +17,47 @@ from numpy.typing import NDArray
 
 from sequester.domain import notation
 from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.criterion import row_groups
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 
 Numbers = Literal["interval", "bounds", "midpoint"]
+Floats = NDArray[np.float64]
 
 
 def shuffle_rows(member: NDArray[np.int32], *, seed: int | None) -> NDArray[np.int64]:
     """The published records in random order, so that no order links releases (Sweeney's unsorted matching)."""
     random = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     return random.permutation(np.flatnonzero(member >= 0))
+
+
+def as_printed(classes: Classes, domains: Sequence[Hierarchy], *, numbers: Numbers) -> Classes:
+    """The classes that can be told apart once they are written: those with the same cells are one, with both boxes.
+
+    Two intervals may have the same middle. A number that may be missing is written as bounds or a middle that are
+    empty, which excludes no value: its side is everything.
+    """
+    lo, hi = classes.lo, classes.hi
+    keys = np.empty((2 * len(domains), len(classes)), np.int32)
+    for axis, domain in enumerate(domains):
+        keys[2 * axis], keys[2 * axis + 1] = lo[axis], hi[axis]
+        if domain.kind != "number" or numbers == "interval":
+            continue
+        if domain.missing and (lost := hi[axis] == domain.size - 1).any():
+            lo = lo.copy()
+            lo[axis, lost] = keys[2 * axis, lost] = 0
+        if numbers == "midpoint":
+            keys[2 * axis] = np.unique(_middle(domain, lo[axis], hi[axis]), return_inverse=True)[1]
+            keys[2 * axis + 1] = 0
+    group, first = row_groups(keys)
+    if len(first) == len(classes):
+        return replace(classes, lo=lo)
+    low, high = lo[:, first], hi[:, first]
+    for axis in range(len(domains)):
+        np.minimum.at(low[axis], group, lo[axis])
+        np.maximum.at(high[axis], group, hi[axis])
+    member = np.append(group, -1).astype(np.int32)[classes.member]
+    return replace(classes, member=member, lo=low, hi=high)
 
 
 def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], *, numbers: Numbers) -> pa.Table:
@@ -42,32 +78,6 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     for name in snapshot.insensitive.column_names:
         columns[name] = _plain(snapshot.insensitive[name].take(pa.array(order)))
     return pa.table(columns)
-
-
-def check_table(table: pa.Table, snapshot: Snapshot, classes: Classes, order: NDArray[np.int64]) -> None:
-    """Read a written table back: every cell must be the side of the box, or the value, that was judged.
-
-    Numbers written as bounds or midpoints are no intervals to read; they are left to the tests.
-    """
-    member = classes.member[order]
-    if table.num_rows != len(order):
-        raise AssertionError("the written table has not as many rows as there are records")
-    for name, domain, lo, hi in zip(snapshot.quasi_names, snapshot.quasi_domains, classes.lo, classes.hi, strict=True):
-        if name not in table.column_names or pa.types.is_floating(table.schema.field(name).type):
-            continue
-        cells = table[name].combine_chunks()
-        first, last, known = notation.read(domain, cells.dictionary.to_pylist())
-        place = cells.indices.to_numpy()
-        if not known.all() or (first[place] != lo[member]).any() or (last[place] != hi[member]).any():
-            raise AssertionError("a written cell does not say what was judged")
-    for name, domain, codes in zip(
-        snapshot.sensitive_names, snapshot.sensitive_domains, snapshot.sensitive, strict=True
-    ):
-        cells = table[name].combine_chunks()
-        code = {text: place for place, text in enumerate(domain.names[0])}
-        meant = np.array([code[text] for text in cells.dictionary.to_pylist()], np.int32)
-        if (meant[cells.indices.to_numpy()] != codes[order]).any():
-            raise AssertionError("a written value is not the one that was judged")
 
 
 def _named(codes: NDArray[np.int32], names: Sequence[str]) -> pa.Array:
@@ -105,12 +115,23 @@ def _numeric(
     numbers: Numbers,
 ) -> dict[str, pa.Array]:
     """Numbers for tools that want numbers: two columns of bounds, or the middle. A missing value has none."""
-    low, high = domain.leaves[lo].astype(np.float64), domain.leaves[hi].astype(np.float64)
-    if domain.missing:
-        high = np.where(hi == domain.size - 1, np.nan, high)
     if numbers == "midpoint":
-        return {name: pa.array(((low + high) / 2)[member], from_pandas=True)}
+        return {name: pa.array(_middle(domain, lo, hi)[member], from_pandas=True)}
+    low, high = _ends(domain, lo, hi)
     return {
-        f"{name}_min": pa.array(np.where(np.isnan(high), np.nan, low)[member], from_pandas=True),
+        f"{name}_min": pa.array(low[member], from_pandas=True),
         f"{name}_max": pa.array(high[member], from_pandas=True),
     }
+
+
+def _ends(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> tuple[Floats, Floats]:
+    """The first and the last number of intervals; none where the number may be missing."""
+    leaves = domain.leaves.astype(np.float64)
+    lost = (hi == domain.size - 1) & domain.missing
+    return np.where(lost, np.nan, leaves[lo]), np.where(lost, np.nan, leaves[hi])
+
+
+def _middle(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Floats:
+    low, high = _ends(domain, lo, hi)
+    found: Floats = low / 2 + high / 2
+    return found

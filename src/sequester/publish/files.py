@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write_file(table: pa.Table, path: Path, *, force: bool = False) -> Path:
-    """Write one table; the suffix is the format."""
+def write_file(
+    table: pa.Table, path: Path, *, force: bool = False, check: Callable[[Path], None] | None = None
+) -> Path:
+    """Write one table; the suffix is the format. `check` may refuse the file before it gets its name."""
     _refuse_existing(path, force=force)
     with _staged(path) as folder:
         draft = folder / path.name
         _write(table, draft)
+        if check is not None:
+            check(draft)
         draft.replace(path)
     _flush_names(path.parent)
     return path
@@ -36,10 +40,12 @@ def write_folder(
     *,
     force: bool = False,
     known: Collection[str] = (),
+    check: Callable[[Path], None] | None = None,
 ) -> list[Path]:
     """Write a folder with one table and some text files; returns the files.
 
-    `force` replaces a folder of the same kind only: all the text files, the table, or what else is in `known`.
+    `force` replaces a folder of the same kind only: all the text files, the table, or what else is in `known`. `check`
+    may refuse the table before the folder gets its name.
     """
     _refuse_existing(path, force=force)
     if path.exists():
@@ -50,6 +56,8 @@ def write_folder(
         draft = folder / place.name
         draft.mkdir()
         _write(table, draft / data)
+        if check is not None:
+            check(draft / data)
         for name, text in texts.items():
             (draft / name).write_text(text, encoding="utf-8")
             _flush(draft / name)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.codec import distinct, to_text
-from sequester.errors import GuaranteeError
+from sequester.errors import GuaranteeError, LedgerError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
 from sequester.history.sight import permanent_part
@@ -24,13 +24,16 @@ from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
+from sequester.methods.classes import Classes
+from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Policy, Specialize
+from sequester.policy.model import Group, Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import checks_of, compare, levers
-from sequester.publish.recall import carry, recall
+from sequester.publish.recall import carry, recall, recall_labels
 from sequester.publish.roster import (
     Crowd,
     Roster,
@@ -38,9 +41,12 @@ from sequester.publish.roster import (
     assemble,
     check_permanent,
     check_registered,
-    choose,
-    must_hide,
+    delays,
+    may_move,
+    moves,
+    refusal,
     refuse_suppression,
+    roster_of,
 )
 
 Progress = Callable[[str, int, int], None]
@@ -127,10 +133,12 @@ def _recognise(
     texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in permanent]
     digests = ledger.digest(hashes, texts)
     number = ledger.match(hashes) if state.people else np.full(len(snapshot), -1, np.int64)
-    values = np.zeros((len(snapshot.sensitive), 0), np.int32)
+    values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
     if state.people:
-        named = zip(state.sensitive, snapshot.sensitive_domains, strict=True)
-        values = carry(state.values, [(state.domains[name], domain) for name, domain in named])
+        _refuse_unkept(ledger, state, snapshot)
+        domains = snapshot.domains
+        values = carry(state.values, [(state.domains[name], domains[name]) for name in state.sensitive])
+        plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
     snapshot, late = as_published(snapshot, policy, number, values)
     crowd = Crowd(
         snapshot=snapshot,
@@ -139,6 +147,7 @@ def _recognise(
         number=number,
         last=state.member,
         values=values,
+        plain=plain,
         component=_components(state),
         patience=_patience(state, hashes),
     )
@@ -146,14 +155,33 @@ def _recognise(
         before, now = (
             permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive)
         )
+        links = [place for place, name in enumerate(snapshot.plain_names) if not _may_change(policy, name)]
         check_permanent(
             crowd,
-            [None, *snapshot.sensitive_names],
-            np.vstack([state.digests, before]),
-            np.vstack([digests[None, :], now]),
+            [None, *snapshot.sensitive_names, *(snapshot.plain_names[place] for place in links)],
+            np.vstack([state.digests, before, plain[links]]),
+            np.vstack([digests[None, :], now, snapshot.plain[links]]),
             person=policy.person,
         )
+        check_moves(snapshot, number, state, policy)
     return crowd, hashes, digests
+
+
+def _may_change(policy: Policy, name: str) -> bool:
+    attribute = policy.attributes[name]
+    return isinstance(attribute, Insensitive) and attribute.changes
+
+
+def _refuse_unkept(ledger: Ledger, state: State, snapshot: Snapshot) -> None:
+    """Stop where a ledger does not know what was published of columns that link a person's rows."""
+    if state.insensitive != snapshot.plain_names:
+        raise LedgerError(
+            Problem(
+                "was written by a Sequester that did not keep insensitive cells, so nobody can tell what the releases "
+                "so far say together with the next; the series cannot go on with insensitive columns",
+                file=str(ledger.path),
+            )
+        )
 
 
 def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | None:
@@ -187,35 +215,60 @@ def _patience(state: State, hashes: pa.Array) -> NDArray[np.int64]:
 def _candidate(
     crowd: Crowd, state: State, policy: Policy, *, name: str, draws: list[int], progress: Progress | None
 ) -> Candidate:
-    """The release with everybody who can be hidden; if coming and going cannot be, then without both."""
+    """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody."""
     requirement = Requirement.from_policy(policy, crowd.snapshot.sensitive_domains)
     make = partial(make_candidate, policy=policy, name=name, seed=draws, registered=crowd.registered, progress=progress)
-    for keep_all in (False, True):
-        roster = choose(crowd, requirement, policy, seed=draws, keep_all=keep_all)
-        if not len(roster.rows) + len(roster.retained):
-            raise _nobody(crowd)
-        past, corners = _past(crowd, roster, state, policy)
-        records = assemble(crowd, roster, corners=corners)
+    refused = None
+    for move in moves(crowd, policy):
+        roster = roster_of(crowd, move, policy)
+        if not len(roster):
+            continue
+        if not may_move(crowd, move, requirement, policy):
+            refused = refusal(crowd) if state.people and policy.infeasible == "refuse" else refused
+            continue
         try:
-            found = make(roster, records, past)
-        except GuaranteeError:
-            if keep_all or not (crowd.moves and policy.infeasible != "refuse" and must_hide(policy)):
-                raise
+            found = _made(crowd, roster, state, policy, make, as_before=move.nobody)
+        except GuaranteeError as error:
+            refused = error
         else:
-            refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
-            if not found.classes.suppressed:
-                return found
-            # Whoever the method left out is not in the release: as if she were not in the table.
-            out = found.classes.member < 0
-            roster = roster.without(out)
-            past, corners = _past(crowd, roster, state, policy)
-            records = assemble(crowd, roster, corners=corners)
-            hidden = found.classes.hidden
-            made = replace(
-                found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out]
-            )
-            return make(roster, records, past, made=made)
-    raise AssertionError("not reached")
+            return replace(found, notes=(*found.notes, *delays(crowd, move, policy)))
+    raise _nobody(crowd) if refused is None else refused
+
+
+def _made(
+    crowd: Crowd, roster: Roster, state: State, policy: Policy, make: Callable[..., Candidate], *, as_before: bool
+) -> Candidate:
+    """The release of a roster; GuaranteeError when no classes of it are safe.
+
+    `as_before`: nobody comes or goes, so that the last release as it is tells nothing new, whatever the method says.
+    """
+    past, corners = _past(crowd, roster, state, policy)
+    records = assemble(crowd, roster, corners=corners)
+    try:
+        found = make(roster, records, past)
+    except GuaranteeError:
+        if not (as_before and state.releases) or isinstance(policy.method, Group):
+            raise
+        found = make(roster, records, past, made=_again(past, records, policy))
+    refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
+    if not found.classes.suppressed:
+        return found
+    # Whoever the method left out is not in the release: as if she were not in the table.
+    out = found.classes.member < 0
+    roster = roster.without(out)
+    past, corners = _past(crowd, roster, state, policy)
+    records = assemble(crowd, roster, corners=corners)
+    hidden = found.classes.hidden
+    made = replace(found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out])
+    return make(roster, records, past, made=made)
+
+
+def _again(past: Past, records: Snapshot, policy: Policy) -> Classes:
+    """The classes of the last release."""
+    from sequester.methods.series.merge import merge
+
+    guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
+    return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against)
 
 
 def _nobody(crowd: Crowd) -> GuaranteeError:
@@ -242,11 +295,14 @@ def _past(crowd: Crowd, roster: Roster, state: State, policy: Policy) -> tuple[P
     person[new] = state.people + np.arange(len(new))
     values = np.hstack([crowd.values, crowd.snapshot.sensitive[:, rows[new]]])
     values[:, person] = crowd.snapshot.sensitive[:, rows]
+    plain = np.hstack([crowd.plain, crowd.snapshot.plain[:, rows[new]]])
+    plain[:, person] = crowd.snapshot.plain[:, rows]
     histories, codes = recall(state, policy, crowd.snapshot.domains, values=values)
+    labels = recall_labels(state, policy, crowd.snapshot.domains, values=values, plain=plain)
     everyone = np.concatenate([person, roster.retained])
     retained = np.zeros(len(everyone), np.bool_)
     retained[len(rows) :] = True
-    past = Past(histories, everyone, tuple(code[everyone] for code in codes), retained)
+    past = Past(histories, everyone, tuple(code[everyone] for code in codes), retained, labels)
     releases = past.first.releases
     return past, releases[-1].lo if releases else np.zeros((len(crowd.snapshot.quasi), 0), np.int32)
 

@@ -49,7 +49,7 @@ def audit_ledger(
     """
     from sequester.attacks.audit import audit_histories
     from sequester.ingest.encode import encode_list
-    from sequester.publish.recall import recall
+    from sequester.publish.recall import recall, recall_labels, rows_of
 
     other = [key for key in differences(policy, ledger.policy_text) if not key.startswith("protect.")]
     if other:
@@ -64,4 +64,11 @@ def audit_ledger(
         domains, registered = encode_list(asked.registration_list, asked, domains)
     histories, _ = recall(state, asked, domains)
     chosen = asked.protect.against if against is None else against
-    return audit_histories(histories, asked, against=chosen, registered=registered, progress=progress)
+    return audit_histories(
+        histories,
+        asked,
+        against=chosen,
+        rows=rows_of(histories, recall_labels(state, asked, domains), chosen),
+        registered=registered,
+        progress=progress,
+    )

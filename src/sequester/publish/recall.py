@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
+from sequester.history.drift import steps_of
 from sequester.history.history import History
+from sequester.history.label import Labels, Plain, Rows
 from sequester.history.publication import Publication
 from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
@@ -55,6 +57,7 @@ def recall(
             domains=tuple(domains[name] for name in quasi),
             quasi_names=quasi,
             links=np.array([not attribute.changes for attribute in policy.quasi_identifiers.values()], np.bool_),
+            steps=steps_of(policy),
             permanent=permanent,
             kept=sight.kept,
             blank=sight.blank,
@@ -84,6 +87,32 @@ def recall(
         histories.append(replace(history, releases=tuple(publications)))
         everybody.append(codes)
     return tuple(histories), tuple(everybody)
+
+
+def recall_labels(
+    state: State,
+    policy: Policy,
+    domains: Mapping[str, Hierarchy],
+    *,
+    values: NDArray[np.int32] | None = None,
+    plain: NDArray[np.int32] | None = None,
+) -> Labels | None:
+    """Everybody's label, given as in `recall`; `plain` are insensitive cells likewise. None where one view is all."""
+    sensitive = tuple(policy.sensitive)
+    if values is None:
+        values = carry(state.values, [(state.domains[name], domains[name]) for name in sensitive])
+    if plain is None:
+        plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
+    cells = Plain(policy.insensitive, plain, tuple(domains[name].names[0] for name in policy.insensitive))
+    known = [domains[name] for name in sensitive]
+    sights = sights_of(Requirement.from_policy(policy, known), policy, values, compact=False)
+    return Labels.of_policy(policy, known, sights, values, cells)
+
+
+def rows_of(histories: Sequence[History], labels: Labels | None, against: Sequence[str]) -> Rows | None:
+    """Whole rows of the releases of these histories, where they show more than one view; for these adversaries."""
+    counted = bool({"neighbor", "all"} & set(against))
+    return None if labels is None else Rows.of_people(histories[0], labels, counted=counted)
 
 
 def carry(codes: NDArray[np.int32], domains: Sequence[tuple[Hierarchy, Hierarchy]]) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement
 from sequester.policy.model import Policy
+from sequester.publish.exact import Judged, read_back
 from sequester.publish.files import write_file, write_folder
 
 # Losses that depend on nothing but the sizes of classes.
@@ -33,12 +34,14 @@ class Release:
         person: pa.Array | None,
         classes: Classes,
         facts: Mapping[str, Any] | None = None,
+        judged: Judged | None = None,
     ) -> None:
         self.table = table
         self.measurement = measurement
         self.policy = policy
         self._person = person
         self._classes = classes
+        self._judged = judged
         # Of a release in a series: its number and name, and what the audit tried and reached; nothing private.
         self.facts: Mapping[str, Any] = facts or {}
         self.folder: Path | None = None
@@ -131,10 +134,16 @@ class Release:
         """
         path = Path(path)
         if path.name.endswith((".csv", ".csv.gz", ".parquet")):
-            return [write_file(self.table, path, force=force)]
+            return [write_file(self.table, path, force=force, check=self._check)]
         texts = {"release.json": self.to_json() + "\n"}
         data = f"data.{self.policy.output.format}"
-        return write_folder(path, self.table, data, texts, force=force, known=("data.csv", "data.parquet"))
+        known = ("data.csv", "data.parquet")
+        return write_folder(path, self.table, data, texts, force=force, known=known, check=self._check)
+
+    def _check(self, written: Path) -> None:
+        """Refuse a file that does not say what was judged, before anybody sees it."""
+        if self._judged is not None:
+            read_back(written, self._judged)
 
     def __repr__(self) -> str:
         return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"

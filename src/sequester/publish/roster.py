@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.domain.codec import to_text
+from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.plain import plain_cells
 from sequester.errors import DataError, GuaranteeError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import Entry
 from sequester.policy.model import Policy, Static
-from sequester.publish.feasible import hidden_together
+from sequester.publish.feasible import may_be_hidden
 from sequester.publish.plan import Change, Waiting
 
 Integers = NDArray[np.int64]
@@ -44,6 +48,7 @@ class Crowd:
     number    per record of the snapshot, its person; -1 for one never published
     last      per person published before, her class of the last release, -1 when absent from it
     values    (sensitive attributes, people published before) codes, in the domains of the snapshot
+    plain     (insensitive columns, people published before) codes, likewise
     component per person published before, the people she is tied to by sharing classes, directly or through others
     patience  per record, for how many releases it has waited already
     registered  (quasi-identifiers, people) codes of everybody who may be in a release, where that is all that is known
@@ -55,16 +60,12 @@ class Crowd:
     number: Integers
     last: NDArray[np.int32]
     values: NDArray[np.int32]
+    plain: NDArray[np.int32]
     component: NDArray[np.int32]
     patience: Integers
     registered: NDArray[np.int32] | None = None
     withdrawn: Withdrawn | None = None
     late: int = 0
-
-    @property
-    def moves(self) -> bool:
-        """Whether somebody left or returned."""
-        return bool(len(self.leavers) or (self.number[self.entering] >= 0).any())
 
     @property
     def leavers(self) -> Integers:
@@ -74,22 +75,43 @@ class Crowd:
         return np.flatnonzero(gone)
 
     @property
-    def entering(self) -> Integers:
-        """Records of people who are not in the last release: newcomers, and those who return."""
-        known = self.number >= 0
-        return np.flatnonzero(~known | (np.append(self.last, np.int32(-1))[self.number] < 0))
+    def newcomers(self) -> Integers:
+        """Records of people who were never published."""
+        return np.flatnonzero(self.number < 0)
+
+    @property
+    def returners(self) -> Integers:
+        """Records of people who were published before, but are not in the last release."""
+        return np.flatnonzero((self.number >= 0) & (np.append(self.last, np.int32(-1))[self.number] < 0))
 
     def change(self, *, changed: int) -> Change:
         """How the snapshot differs from the last release."""
-        entering = self.entering
-        newcomers = int(np.count_nonzero(self.number[entering] < 0))
+        newcomers, returned = len(self.newcomers), len(self.returners)
         return Change(
             newcomers=newcomers,
-            returned=len(entering) - newcomers,
-            stayers=len(self.snapshot) - len(entering),
+            returned=returned,
+            stayers=len(self.snapshot) - newcomers - returned,
             changed=changed,
             leavers=len(self.leavers),
         )
+
+
+@dataclass(frozen=True)
+class Move:
+    """Which people are seen to come and go in a release: of each kind all of them or nobody.
+
+    Nothing in between: whoever knows the people of the raw table sees who waits, and if that depends on values it tells
+    them (four newcomers of six with one value, and c = 1/2: the two who wait have it).
+    """
+
+    newcomers: bool
+    leavers: bool
+    returners: bool
+
+    @property
+    def nobody(self) -> bool:
+        """Whether nobody comes or goes."""
+        return not (self.newcomers or self.leavers or self.returners)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +128,9 @@ class Roster:
     retained: Integers
     held: Integers
     left_out: Integers
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.retained)
 
     def without(self, out: Mask) -> Roster:
         """The same, and these of those who would be published left out; given per record, those published on last."""
@@ -133,40 +158,63 @@ def must_hide(policy: Policy) -> bool:
     return "lifetime" not in policy.protect.against or bool({"insider", "neighbor"} & set(policy.protect.against))
 
 
-def choose(crowd: Crowd, requirement: Requirement, policy: Policy, *, seed: list[int], keep_all: bool) -> Roster:
-    """Everybody who can be hidden; the others wait, are left out, or are refused, as the policy says.
+def moves(crowd: Crowd, policy: Policy) -> list[Move]:
+    """What may be tried, from everybody moving to nobody: with that, the old people stay in their old classes."""
+    there = [bool(len(people)) for people in (crowd.newcomers, crowd.leavers, crowd.returners)]
+    if isinstance(policy.method, Static) or not must_hide(policy) or policy.infeasible == "refuse":
+        return [Move(*there)]
+    ways = product(*([True, False] if any_ else [False] for any_ in there))
+    return [Move(*way) for way in sorted(ways, key=sum, reverse=True)]
 
-    `keep_all`: nobody leaves and nobody returns in this release, because their going or coming cannot be hidden.
-    """
-    everybody, nobody = np.arange(len(crowd.snapshot)), np.zeros(0, np.int64)
+
+def roster_of(crowd: Crowd, move: Move, policy: Policy) -> Roster:
+    """Who is published if these come and go; the others wait or are left out, as the policy says."""
+    nobody = np.zeros(0, np.int64)
+    come = np.ones(len(crowd.snapshot), np.bool_)
+    come[crowd.newcomers] = move.newcomers
+    come[crowd.returners] = move.returners
+    stuck = nobody if move.leavers else crowd.leavers
+    if policy.infeasible == "suppress":
+        come &= ~_with(crowd, stuck)
+        return Roster(np.flatnonzero(come), nobody, nobody, np.flatnonzero(~come))
+    must = stuck[np.isin(stuck, _overdue(crowd, policy))]
+    gone = _with(crowd, must)
+    stay = stuck[~np.isin(crowd.component[stuck], crowd.component[must])]
+    return Roster(np.flatnonzero(come & ~gone), stay, np.flatnonzero(~come & ~gone), np.flatnonzero(gone))
+
+
+def may_move(crowd: Crowd, move: Move, requirement: Requirement, policy: Policy) -> bool:
+    """Whether some classes might hide who comes and goes: a quick look, before any are made."""
     if isinstance(policy.method, Static) or not must_hide(policy):
-        return Roster(everybody, nobody, nobody, nobody)
-    entering, leavers = crowd.entering, crowd.leavers
-    candidates = entering[crowd.number[entering] < 0] if keep_all else entering
-    come = hidden_together(requirement, crowd.snapshot.sensitive[:, candidates], crowd.patience[candidates], seed=seed)
-    chosen = np.ones(len(crowd.snapshot), np.bool_)
-    chosen[entering] = False
-    chosen[candidates[come]] = True
-    overdue = _overdue(crowd, policy)
-    # Of those who would be too many to leave together, the ones who may not wait go first.
-    go = hidden_together(
-        requirement, crowd.values[:, leavers], np.isin(leavers, overdue).astype(np.int64), seed=[*seed, 2]
+        return True
+    rows = [crowd.newcomers] * move.newcomers + [crowd.returners] * move.returners
+    entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    leaving = crowd.leavers if move.leavers else np.zeros(0, np.int64)
+    return may_be_hidden(requirement, crowd.snapshot.sensitive[:, entering]) and may_be_hidden(
+        requirement, crowd.values[:, leaving]
     )
-    if keep_all:
-        go[:] = False
-    stuck = leavers[~go]
-    out = np.flatnonzero(~chosen)
-    match policy.infeasible:
-        case "refuse" if len(out) or len(stuck):
-            raise _refusal(len(out), len(stuck))
-        case "suppress":
-            chosen &= ~_with(crowd, stuck)
-            return Roster(np.flatnonzero(chosen), nobody, nobody, np.flatnonzero(~chosen))
-        case _:
-            must = stuck[np.isin(stuck, overdue)]
-            gone = _with(crowd, must)
-            stay = stuck[~np.isin(crowd.component[stuck], crowd.component[must])]
-            return Roster(np.flatnonzero(chosen & ~gone), stay, out[~gone[out]], np.flatnonzero(gone))
+
+
+def delays(crowd: Crowd, move: Move, policy: Policy) -> tuple[str, ...]:
+    """What waits, why, and what that costs, in words."""
+    kinds = (
+        ("newcomers", len(crowd.newcomers), move.newcomers),
+        ("people who returned", len(crowd.returners), move.returners),
+        ("people who left", len(crowd.leavers), move.leavers),
+    )
+    stuck = [f"all {count:,} {kind}" for kind, count, seen in kinds if count and not seen]
+    if not stuck:
+        return ()
+    what = (
+        "are left out, and with leavers everybody they were ever published with"
+        if (policy.infeasible == "suppress")
+        else "wait; those who left are published on as they were"
+    )
+    return (
+        f"{' and '.join(stuck)} cannot be hidden with this release, and {what}. Of one table all come or go, or nobody "
+        "does: to choose among them by their values would tell the values. Until then the release is less current than "
+        "the table; collecting more changes before publishing helps",
+    )
 
 
 def _overdue(crowd: Crowd, policy: Policy) -> Integers:
@@ -191,18 +239,20 @@ def refuse_suppression(policy: Policy, people: int) -> None:
     if people and policy.infeasible == "refuse":
         raise GuaranteeError(
             f"{people:,} of these people can be in no class that keeps what is promised over all releases. Promise "
-            "less, call frequent values ordinary, or let their values be left out with `infeasible: suppress`. "
+            "less, call frequent values ordinary, or leave whole neighborhoods out with `infeasible: suppress`. "
             "Nothing was published.",
             guarantee="lifetime",
         )
 
 
-def _refusal(newcomers: int, leavers: int) -> GuaranteeError:
-    who = [f"{newcomers:,} who came" if newcomers else "", f"{leavers:,} who left" if leavers else ""]
+def refusal(crowd: Crowd) -> GuaranteeError:
+    """Why those who came and went cannot be published together."""
+    came, left = len(crowd.newcomers) + len(crowd.returners), len(crowd.leavers)
+    who = [f"{came:,} who came" if came else "", f"{left:,} who left" if left else ""]
     return GuaranteeError(
         f"{' and '.join(part for part in who if part)} cannot be hidden: whoever holds the last release sees them "
         "as a set that is too small, or in which a value is too frequent. Collect more changes before publishing, or "
-        "let them wait with `infeasible: hold-back`. Nothing was published.",
+        "let all of them wait with `infeasible: hold-back`. Nothing was published.",
         guarantee="series",
     )
 
@@ -217,8 +267,9 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
     chosen = pa.array(rows)
     plain = snapshot.insensitive.take(chosen) if snapshot.insensitive.column_names else snapshot.insensitive
     if len(gone) and plain.column_names:
-        empty = {name: pa.nulls(len(gone), plain.schema.field(name).type) for name in plain.column_names}
-        plain = pa.concat_tables([plain, pa.table(empty)])
+        columns = zip(plain.columns, snapshot.plain_domains, crowd.plain[:, gone], strict=True)
+        cells = [_continued(column, domain, codes) for column, domain, codes in columns]
+        plain = pa.table(cells, names=plain.column_names)
     person = snapshot.person
     if person is not None:
         person = pa.concat_arrays([person.take(chosen), pa.nulls(len(gone), person.type)])
@@ -231,8 +282,23 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
         sensitive_domains=snapshot.sensitive_domains,
         person=person,
         insensitive=plain,
+        plain=np.ascontiguousarray(np.hstack([snapshot.plain[:, rows], crowd.plain[:, gone]])),
+        plain_domains=snapshot.plain_domains,
         left_out=snapshot.left_out + len(roster.held) + len(roster.left_out),
     )
+
+
+def _continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int32]) -> pa.ChunkedArray:
+    """A column and, after it, the cells last published of people who are published on.
+
+    Where these are no cells of the column's type, which was another one then, all of it is published as text.
+    """
+    try:
+        return pa.chunked_array([*column.chunks, plain_cells(domain, codes, column.type)], column.type)
+    except pa.ArrowInvalid:
+        pass
+    texts = [to_text(chunk).cast(pa.string()) for chunk in column.chunks]
+    return pa.chunked_array([*texts, plain_cells(domain, codes, pa.string())], pa.string())
 
 
 def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now: Integers, *, person: str) -> None:
@@ -243,12 +309,13 @@ def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now
     """
     known = np.flatnonzero(crowd.number >= 0)
     differs = np.count_nonzero(before[:, crowd.number[known]] != now[:, known], axis=1)
+    sensitive = crowd.snapshot.sensitive_names
     problems = [
         Problem(
             f"{'' if name else 'permanent quasi-identifiers: '}"
             f"{'1 person has' if count == 1 else f'{count:,} people have'} "
             f"other values than in an earlier release; correct the cells, give them another '{person}', or begin a new "
-            f"series in which they may change ({'values: transient' if name else 'changes: true'})",
+            f"series in which they may change ({'values: transient' if name in sensitive else 'changes: true'})",
             column=name,
             rows=count,
         )

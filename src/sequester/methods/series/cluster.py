@@ -32,7 +32,7 @@ from sequester.methods.cluster import cluster, clusters, in_order
 from sequester.methods.guard import Guard
 from sequester.methods.series.forest import Forest, Progress
 from sequester.methods.series.mondrian import TRIALS_REGROUPED
-from sequester.methods.series.stock import Stock, hulls
+from sequester.methods.series.stock import Stock, around, hulls
 from sequester.methods.series.watch import Verdict, Watch
 
 Ints = NDArray[np.int32]
@@ -70,7 +70,7 @@ def recluster(
     """
     watch = Watch.of(past, codes, against=against)
     if watch.idle:
-        return cluster(codes, domains, guard, similarity=similarity)
+        return around(cluster(codes, domains, guard, similarity=similarity), past, codes)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts="gain", regroup=False)
     table = _Table(past, watch, codes, domains, guard, stock, similarity)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
@@ -15,7 +16,11 @@ from sequester.history.trajectory import linked, number_through
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_DENSE = 1 << 26
+"""Classes times labels up to which labels are counted class by class."""
 
 _LARGEST = 400
 """Trajectories of a component up to which single ones are sought that several releases determine together."""
@@ -62,6 +67,31 @@ def terms_of(past: Past) -> tuple[Terms, ...]:
     return tuple(found)
 
 
+def label_terms(past: Past, columns: Columns) -> Terms | None:
+    """Whole rows as one view more: labels, each bounded as the strictest value it has; None where none are needed.
+
+    Also None where counting them class by class is too much: the attributes are then all that is looked at, as by the
+    audit, which says so.
+    """
+    labels, history = past.labels, past.first
+    classes = len(columns.lo)
+    if labels is None or classes * len(labels) > _DENSE:
+        return None
+    strictest = [Fraction(1)] * len(labels)
+    for question in labels.questions:
+        for label in question.labels.tolist():
+            strictest[label] = min(strictest[label], question.bound)
+    denominator = lcm(*(bound.denominator for bound in strictest))
+    numerator = np.array([int(bound * denominator) for bound in strictest], np.int64)
+    table = np.zeros((classes, len(labels)), np.int64)
+    known = np.flatnonzero(columns.person >= 0)
+    for column in columns.path.T:
+        of = column[columns.person[known]]
+        inside = of >= 0
+        np.add.at(table, (of[inside], labels.of[known[inside]]), 1)
+    return Terms(len(past.histories), history.k, numerator, denominator, table, labels.of)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns:
     """The releases before, as columns of classes over the trajectories.
@@ -70,7 +100,8 @@ class Columns:
     same       per class, the first class with the same people and the same box; repeating it tells nothing new
     component  per trajectory, those it is linked to by any class
     person     per person, her trajectory, -1 for newcomers
-    lo, hi     (classes, attributes that link) boxes
+    lo, hi     (classes, attributes that link) boxes, as numbers that can be compared across releases
+    pace       (attributes that link, 2) how far values move from release to release
     """
 
     path: Longs
@@ -78,26 +109,36 @@ class Columns:
     component: Ints
     components: int
     person: Ints
-    lo: Ints
-    hi: Ints
+    lo: Floats
+    hi: Floats
+    pace: Floats
 
     @classmethod
     def of(cls, history: History) -> Columns:
         """The columns of a history that knows its people."""
         trajectories = history.trajectories
         if trajectories is None or len(history) == 0:
-            none, sides = np.zeros(0, np.int64), np.zeros((0, int(history.links.sum())), np.int32)
+            none, sides = np.zeros(0, np.int64), np.zeros((0, len(history.pace)))
             nobody = np.full(len(history.people), -1, np.int32)
-            return cls(np.zeros((0, 0), np.int64), none, none.astype(np.int32), 0, nobody, sides, sides)
+            return cls(np.zeros((0, 0), np.int64), none, none.astype(np.int32), 0, nobody, sides, sides, history.pace)
         path, classes = number_through(trajectories.path, [len(release) for release in history.releases])
-        lo = np.concatenate([one.lo[history.links].T for one in history.releases]).astype(np.int32)
-        hi = np.concatenate([one.hi[history.links].T for one in history.releases]).astype(np.int32)
+        used = history.links | history.moves
+        pace = history.pace
+        # A box that is repeated tells nothing new, unless values must have moved on in the meantime.
+        apart = int(((pace[:, 0] > 0) | (pace[:, 1] < 0)).any())
+        codes = [
+            np.concatenate([one.lo[used], one.hi[used], np.full((1, len(one)), number * apart)]).T
+            for number, one in enumerate(history.releases)
+        ]
         component = linked(path, classes)
         count = int(component.max(initial=-1)) + 1
-        return cls(path, _same(path, classes, lo, hi), component, count, trajectories.of, lo, hi)
+        same = _same(path, classes, np.concatenate(codes))
+        boxes = [history.sides(one.lo, one.hi) for one in history.releases]
+        lo, hi = (np.ascontiguousarray(np.concatenate([box[side].T for box in boxes])) for side in (0, 1))
+        return cls(path, same, component, count, trajectories.of, lo, hi, pace)
 
 
-def _same(path: Longs, classes: int, lo: Ints, hi: Ints) -> Longs:
+def _same(path: Longs, classes: int, boxes: Ints) -> Longs:
     """Per class, the first one with the same trajectories and the same box, found by sums of random numbers."""
     random = np.random.default_rng(1)
     part = random.integers(1, 1 << 62, len(path), dtype=np.int64)
@@ -105,8 +146,7 @@ def _same(path: Longs, classes: int, lo: Ints, hi: Ints) -> Longs:
     for column in path.T:
         inside = column >= 0
         np.add.at(mark, column[inside], part[inside])
-    for side in (lo, hi):
-        mark += side @ random.integers(1, 1 << 62, side.shape[1], dtype=np.int64)
+    mark += boxes @ random.integers(1, 1 << 62, boxes.shape[1], dtype=np.int64)
     first, inverse = np.unique(mark, return_index=True, return_inverse=True)[1:]
     return np.asarray(first[inverse])
 
@@ -119,7 +159,7 @@ class Frame:
     before, after  per trajectory, the one of the history it is part of, and the proposed class; -1 for none
     block          per trajectory; `blocks` is how many there are
     releases       how many of the earlier releases count; `gone` says for each whether anybody in it is not here
-    lo, hi         (proposed classes, attributes that link) boxes
+    lo, hi         (proposed classes, attributes that link) boxes, as those of the columns
     """
 
     columns: Columns
@@ -132,8 +172,8 @@ class Frame:
     blocks: int
     releases: int
     gone: Mask
-    lo: Ints
-    hi: Ints
+    lo: Floats
+    hi: Floats
 
     @classmethod
     def of(cls, past: Past, columns: Columns, member: Ints, block: Ints, *, lo: Ints, hi: Ints) -> Frame:
@@ -158,7 +198,7 @@ class Frame:
         width = lo.shape[1] + 1
         key = (columns.person[person].astype(np.int64) + 1) * width + placed[person] + 1
         found, first, row, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        links = past.first.links
+        sides = past.first.sides(lo, hi)
         absent = known & (placed < 0)
         gone: Mask = np.zeros(columns.path.shape[1], np.bool_)
         if absent.any():
@@ -174,8 +214,8 @@ class Frame:
             int(block.max(initial=-1)) + 1,
             columns.path.shape[1],
             gone,
-            np.ascontiguousarray(lo[links].T, np.int32),
-            np.ascontiguousarray(hi[links].T, np.int32),
+            np.ascontiguousarray(sides[0].T),
+            np.ascontiguousarray(sides[1].T),
         )
 
     @classmethod

@@ -20,7 +20,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
 from sequester.methods.series.forest import Forest, Progress
-from sequester.methods.series.stock import Cuts, Stock
+from sequester.methods.series.stock import Cuts, Stock, around
 from sequester.methods.series.watch import Watch
 
 TRIALS, TRIALS_REGROUPED = 24, 8
@@ -78,7 +78,7 @@ def publish_blocks(
     """As `republish`; without trials units stay as they are where that is safe."""
     watch = Watch.of(past, codes, against=against)
     if watch.idle:
-        return mondrian(codes, domains, guard, cuts=cuts, regroup=regroup)
+        return around(mondrian(codes, domains, guard, cuts=cuts, regroup=regroup), past, codes)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts=cuts, regroup=regroup)
     forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
     return stock.classes(forest.settle(watch, progress))

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.history.drift import reach
 from sequester.methods.series.frame import Frame, Ints, Longs, Mask, Terms
 
 
@@ -94,16 +95,18 @@ class Pair:
 
     @cached_property
     def near(self) -> tuple[Ints, Ints]:
-        """Pairs of classes of one block whose boxes intersect."""
+        """Pairs of classes of one block that one person can be in."""
         from sequester.kernels.blocks_pairs import near_pairs
 
         columns = self.frame.columns
+        proposed = (self.frame.lo[self.later].T, self.frame.hi[self.later].T)
+        lo, hi = reach(proposed, columns.pace, self.release - self.frame.releases)
         first, second = near_pairs(
             columns.lo[self.earlier],
             columns.hi[self.earlier],
             self.earlier_block,
-            self.frame.lo[self.later],
-            self.frame.hi[self.later],
+            np.ascontiguousarray(lo.T),
+            np.ascontiguousarray(hi.T),
             self.later_block,
         )
         return first, second
@@ -140,22 +143,6 @@ class Pair:
             surpluses(self.first, self.second, self.size, earlier, later, *bound),
             surpluses(self.second, self.first, self.size, later, earlier, *bound),
         )
-
-    def traced(self, terms: Terms) -> Mask:
-        """Whether rows of an earlier class can be traced to too few people, or with too much of a value."""
-        from sequester.kernels.blocks_rows import trace_rows
-
-        counts = self.counts(terms)
-        inside = self.first >= 0
-        if not ((self.size < terms.k) | terms.excess(counts, self.size).any(axis=1))[inside].any():
-            return self._blocks()
-        earlier, later = self.earlier_counts(terms), self.later_counts(terms)
-        return self._blocks(
-            trace_rows(
-                self.first, self.second, self.size, counts, *self.near, earlier, later,
-                terms.numerator, terms.denominator, terms.k,
-            )
-        )  # fmt: skip
 
     def left(self, terms: Terms, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
         """(cells, values) and (proposed classes, values) rows that can still be a target's; lower bounds.

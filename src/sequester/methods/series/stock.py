@@ -93,18 +93,30 @@ class Stock:
         unsettled = np.zeros(units, np.bool_)
         unsettled[absent_unit[left]] = True
         unsettled[unit[lost]] = True
-        lo, hi = codes.T.copy(), codes.T.copy()
-        if past.retained.any():
-            release = past.first.releases[-1]
-            lo[past.retained] = release.lo[:, last[past.retained]].T
-            hi[past.retained] = release.hi[:, last[past.retained]].T
-        return cls(unit, kept, lost, unsettled, absent, absent_unit, lo, hi)
+        return cls(unit, kept, lost, unsettled, absent, absent_unit, *extents(past, codes))
 
     def classes(self, member: NDArray[np.int64]) -> Classes:
         """The classes with boxes around what their records add; classes are numbered without gaps."""
         inverse = np.unique(member, return_inverse=True)[1].ravel()
         lo, hi = hulls(inverse, self.lo, self.hi)
         return Classes(inverse.astype(np.int32), lo, hi)
+
+
+def extents(past: Past, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(records, attributes) what every record adds to its box: its codes, or its old box if its person left."""
+    lo, hi = codes.T.copy(), codes.T.copy()
+    if past.retained.any():
+        release, last = past.first.releases[-1], past.last_class()[past.retained]
+        lo[past.retained], hi[past.retained] = release.lo[:, last].T, release.hi[:, last].T
+    return lo, hi
+
+
+def around(classes: Classes, past: Past, codes: NDArray[np.int32]) -> Classes:
+    """The same classes, their boxes widened to the old boxes of people who left and are published on."""
+    if not past.retained.any():
+        return classes
+    lo, hi = hulls(classes.member.astype(np.int64), *extents(past, codes))
+    return replace(classes, lo=np.minimum(classes.lo, lo), hi=np.maximum(classes.hi, hi))
 
 
 def hulls(

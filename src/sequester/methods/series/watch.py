@@ -6,7 +6,8 @@ that is published about other blocks says anything about its people, and rows of
 candidates. So blocks are judged side by side, and each alone; the whole table is one block.
 
 Checked against the insider: differences of two releases by size and by value in both directions, single trajectories
-that three and more releases determine, record tracing by identity and by value, and deniability over all releases.
+that three and more releases determine, and over all releases together and whole rows (labels) that every row has
+enough people who may own it and that everybody can deny every value.
 Against the neighbor: forward, cross and backward attacks on people who exist, their compositions, and the multiset
 intersection over all subsets of releases. The audit, which shares no code with this, judges the result.
 
@@ -15,7 +16,7 @@ safe again; and trajectories that several releases determine are looked for one 
 from this check (not from an adversary). Both are NOT_NOW. Single classes are not judged: that is the static guard's.
 
 Several blocks side by side are judged without the rows of other blocks that somebody's might be taken for. That makes
-tracing and the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
+the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.past import Past
-from sequester.methods.series.frame import Columns, Frame, Terms, terms_of
+from sequester.methods.series.frame import Columns, Frame, Terms, label_terms, terms_of
 from sequester.methods.series.pair import Pair
 
 if TYPE_CHECKING:
@@ -70,6 +71,12 @@ class Watch:
 
     def __repr__(self) -> str:
         return f"<Watch over {self.past!r}>"
+
+    @cached_property
+    def rows(self) -> tuple[Terms, ...]:
+        """What a neighbor matches rows by: whole rows where they show more than one view, else the views."""
+        whole = label_terms(self.past, self.columns)
+        return self.terms if whole is None else (whole,)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -121,19 +128,19 @@ class Watch:
             self._pairs_of_neighbor(frame, live)
             self._compositions(frame, live, whole=whole)
         if self.insider:
-            self._deniability(frame, live)
+            self._whole_rows(frame, live)
         verdict[open_blocks & ~live] = Verdict.NO.value
         later = np.zeros(count, np.bool_)
         if self.insider:
             later |= frame.determined(self.terms[0].k, live)
         if self.neighbor:
-            for terms in self.terms:
+            for terms in dict.fromkeys((*self.terms, *self.rows)):
                 later |= frame.shared(terms)
         verdict[(verdict == Verdict.YES.value) & later] = Verdict.NOT_NOW.value
         return verdict
 
     def _pairs_of_insider(self, frame: Frame, live: Mask) -> None:
-        """Differences and tracing between every earlier release and the next table."""
+        """Differences between every earlier release and the next table."""
         for release in range(frame.releases):
             pair = Pair.of(frame, release, live)
             if pair is None:
@@ -141,7 +148,6 @@ class Watch:
             live &= ~pair.differences(self.terms[0].k)
             for terms in self.terms:
                 live &= ~pair.surpluses(terms)
-                live &= ~pair.traced(terms)
 
     def _pairs_of_neighbor(self, frame: Frame, live: Mask) -> None:
         """Forward, cross and backward attacks between every earlier release and the next table."""
@@ -149,7 +155,7 @@ class Watch:
             pair = Pair.of(frame, release, live)
             if pair is None:
                 continue
-            for terms in self.terms:
+            for terms in self.rows:
                 between, alone = pair.left(terms, exact=None)
                 live &= ~pair.few(between, alone, terms.k)
 
@@ -157,7 +163,7 @@ class Watch:
         """What several pairs of releases leave together for people with one history of fewer than k."""
         if frame.releases < 2:
             return
-        for terms in self.terms:
+        for terms in self.rows:
             small = (frame.size < terms.k) & (frame.after >= 0) & live[frame.block]
             if not small.any():
                 continue
@@ -211,11 +217,18 @@ class Watch:
             known |= live
         return between, joining
 
-    def _deniability(self, frame: Frame, live: Mask) -> None:
-        """The linear program over all releases, of the components where somebody's own values are no solution."""
+    def _whole_rows(self, frame: Frame, live: Mask) -> None:
+        """Owners of every row and deniability, over all releases: of blocks that do not vouch for themselves."""
         from sequester.methods.series.deny import undeniable
+        from sequester.methods.series.rows import few_owners, undeniable_rows
 
+        labels, k = self.past.labels, self.terms[0].k
+        if labels is not None:
+            live &= ~few_owners(frame, labels.of[frame.person].astype(np.int64), len(labels), k=k, live=live)
+            live &= ~undeniable_rows(frame, labels, live)
+            return
         for terms in self.terms:
+            live &= ~few_owners(frame, terms.value[frame.person].astype(np.int64), terms.values, k=k, live=live)
             live &= ~undeniable(frame, terms, live)
 
 

@@ -1,0 +1,200 @@
+"""Which people can have which label in some world: pairs of a trajectory and a label, from all releases at once.
+
+A world gives every person one label so that every class of every release shows exactly the labels it was published
+with. The truth is one world. Others differ from it by *moves*: people exchange labels so that no class changes. A pair
+is possible when it is true, or when some combination of moves leads to it. Moves are the vectors d with A d = 0, where
+A adds up labels over classes and people over trajectories, that are not negative where the truth has nobody. The pairs
+they reach are found by one linear program. Worlds have whole people, so with three and more releases (or labels) a pair
+can be possible for the program and in no world; the reverse cannot happen. With two releases and one label against all
+others the program is a flow, and whole.
+
+Before that, pairs are struck out that a class of the trajectory does not show, or that no two releases admit: for one
+label against all others a pair is possible only if it is true or its two classes are in one strongly connected
+component of what can be exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_matrix, hstack
+from scipy.sparse.csgraph import connected_components
+
+from sequester.history.history import History
+from sequester.history.label import Labels
+from sequester.history.trajectory import number_through
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Releases up to which every two are compared before the program is solved; of more, each with the next.
+_ALL_PAIRS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Known:
+    """The truth, as (trajectory, label) pairs, and what the classes of all releases show.
+
+    path     (trajectories, releases) classes of all releases numbered through, -1 for absence; `classes` of them
+    size     people per trajectory
+    trajectory, label, count   who has what
+    key      class * labels + label of every row that is shown, sorted; `rows` of each, and `owners`: the people of
+             trajectories of the class in which somebody has the label
+    """
+
+    path: Integers
+    classes: int
+    size: Integers
+    labels: int
+    trajectory: Integers
+    label: Integers
+    count: Integers
+    key: Integers
+    rows: Integers
+    owners: Integers
+
+    @classmethod
+    def of(cls, history: History, labels: Labels) -> Known:
+        """Of a history whose people and labels are known."""
+        found = history.trajectories
+        assert found is not None
+        path, classes = number_through(found.path, [len(release) for release in history.releases])
+        ever = np.flatnonzero((found.of >= 0) & (labels.of >= 0))
+        of = found.of[ever].astype(np.int64) * len(labels) + labels.of[ever]
+        own, count = np.unique(of, return_counts=True)
+        trajectory, label = own // len(labels), own % len(labels)
+        places, pair = _classes(path, trajectory)
+        key, inverse = np.unique(places * len(labels) + label[pair], return_inverse=True)
+        rows = np.bincount(inverse, weights=count[pair], minlength=len(key)).astype(np.int64)
+        owners = np.bincount(inverse, weights=found.size[trajectory[pair]], minlength=len(key)).astype(np.int64)
+        return cls(path, classes, found.size, len(labels), trajectory, label, count, key, rows, owners)
+
+    def true_count(self, trajectory: Integers, label: Integers) -> Integers:
+        """How many people of each trajectory have the label."""
+        own = self.trajectory * self.labels + self.label
+        wanted = trajectory * self.labels + label
+        place = np.minimum(np.searchsorted(own, wanted), max(len(own) - 1, 0))
+        return np.where(own[place] == wanted, self.count[place], 0) if len(own) else np.zeros(len(wanted), np.int64)
+
+    def shows(self, classes: Integers, label: Integers) -> Mask:
+        """Whether a class shows a label."""
+        wanted = classes * self.labels + label
+        place = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
+        return np.asarray(self.key[place] == wanted)
+
+    def candidates(self, pairs: Pairs, chosen: Mask | None = None) -> Integers:
+        """Per shown row, the people of its class who may have it by these pairs."""
+        which = np.arange(len(pairs)) if chosen is None else np.flatnonzero(chosen)
+        places, pair = _classes(self.path, pairs.trajectory[which])
+        pair = which[pair]
+        place = np.searchsorted(self.key, places * self.labels + pairs.label[pair])
+        found = np.bincount(place, weights=self.size[pairs.trajectory[pair]], minlength=len(self.key))
+        return found.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs:
+    """Trajectories and labels they may have; `count` people of the trajectory truly have it."""
+
+    trajectory: Integers
+    label: Integers
+    count: Integers
+
+    def __len__(self) -> int:
+        return len(self.trajectory)
+
+    def take(self, chosen: Mask) -> Pairs:
+        """Some of them."""
+        return Pairs(self.trajectory[chosen], self.label[chosen], self.count[chosen])
+
+
+def shown_pairs(known: Known, trajectories: Mask) -> Pairs:
+    """Of these trajectories every label that all their classes show."""
+    chosen = np.flatnonzero(trajectories)
+    shown = np.bincount(known.key // known.labels, minlength=known.classes)
+    width = np.where(known.path[chosen] >= 0, shown[known.path[chosen]], np.iinfo(np.int64).max)
+    narrow = known.path[chosen, width.argmin(axis=1)]
+    first = np.searchsorted(known.key, narrow * known.labels)
+    number = shown[narrow]
+    trajectory = np.repeat(chosen, number)
+    offset = np.arange(len(trajectory)) - np.repeat(np.cumsum(number) - number, number)
+    label = known.key[np.repeat(first, number) + offset] % known.labels
+    kept = np.ones(len(trajectory), np.bool_)
+    for column in known.path.T:
+        inside = np.flatnonzero(kept & (column[trajectory] >= 0))
+        kept[inside] = known.shows(column[trajectory[inside]], label[inside])
+    trajectory, label = trajectory[kept], label[kept]
+    return Pairs(trajectory, label, known.true_count(trajectory, label))
+
+
+def strike_out(known: Known, pairs: Pairs) -> tuple[Pairs, dict[tuple[int, int], Mask]]:
+    """Without pairs that two releases exclude; and per two releases which of the rest they alone leave.
+
+    The masks are over the pairs given.
+    """
+    alone = {}
+    left = np.ones(len(pairs), np.bool_)
+    for first, second in _compared(known.path.shape[1]):
+        alone[first, second] = _admitted(known, pairs, known.path[:, first], known.path[:, second])
+        left &= alone[first, second]
+    return pairs.take(left), alone
+
+
+def possible(known: Known, pairs: Pairs) -> Mask:
+    """Which pairs moves can reach, by the program; they must be of whole components."""
+    others = np.flatnonzero(pairs.count == 0)
+    if not len(others):
+        return np.ones(len(pairs), np.bool_)
+    places, pair = _classes(known.path, pairs.trajectory)
+    row = np.concatenate([pairs.trajectory, len(known.size) + places * known.labels + pairs.label[pair]])
+    column = np.concatenate([np.arange(len(pairs)), pair])
+    used, row = np.unique(row, return_inverse=True)
+    matrix = coo_array((np.ones(len(row)), (row, column)), shape=(len(used), len(pairs))).tocsc()
+    # A move of any size will do, so what is reached counts up to 1, and every pair that can be reached is.
+    least = np.where(pairs.count > 0, -np.inf, 0.0)
+    lower = np.concatenate([least, np.zeros(len(others))])
+    upper = np.concatenate([np.full(len(pairs), np.inf), np.ones(len(others))])
+    found = linprog(
+        np.concatenate([np.zeros(len(pairs)), -np.ones(len(others))]),
+        A_eq=hstack([matrix, matrix[:, others]], format="csc"),
+        b_eq=np.zeros(len(used)),
+        bounds=np.column_stack([lower, upper]),
+        method="highs",
+    )
+    if found.status != 0:
+        raise ArithmeticError(f"the solver of the tracing program gave up (HiGHS status {found.status})")
+    reached = pairs.count > 0
+    reached[others] = found.x[len(pairs) :] > 0.5
+    return np.asarray(reached)
+
+
+def _classes(path: Integers, trajectory: Integers) -> tuple[Integers, Integers]:
+    """Every class of these trajectories, and the place of the trajectory in the list."""
+    pair, release = np.nonzero(path[trajectory] >= 0)
+    return path[trajectory[pair], release], pair
+
+
+def _compared(releases: int) -> Iterator[tuple[int, int]]:
+    if releases <= _ALL_PAIRS:
+        return combinations(range(releases), 2)
+    return ((first, first + 1) for first in range(releases - 1))
+
+
+def _admitted(known: Known, pairs: Pairs, first: Integers, second: Integers) -> Mask:
+    """Whether two releases alone admit each pair, for its label against all others."""
+    one, other = first[pairs.trajectory], second[pairs.trajectory]
+    # Whoever is absent from a release is free there: one place for all of them.
+    one, other = np.where(one >= 0, one, known.classes), np.where(other >= 0, other, known.classes)
+    nodes = np.concatenate([one, other]) * known.labels + np.tile(pairs.label, 2)
+    names, number = np.unique(nodes, return_inverse=True)
+    tail, head = number[: len(pairs)], number[len(pairs) :]
+    more, fewer = pairs.count < known.size[pairs.trajectory], pairs.count > 0
+    start, end = np.concatenate([tail[more], head[fewer]]), np.concatenate([head[more], tail[fewer]])
+    graph = csr_matrix((np.ones(len(start), np.int8), (start, end)), shape=(len(names), len(names)))
+    part = connected_components(graph, directed=True, connection="strong")[1]
+    return np.asarray(fewer | (part[tail] == part[head]))

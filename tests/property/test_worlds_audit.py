@@ -1,0 +1,59 @@
+"""The audit in the publisher's view, against every world that the releases leave."""
+
+from __future__ import annotations
+
+from hypothesis import assume, event, given, settings
+
+from judged import check_audit, check_measure
+from saved import saving
+from tiny import Case, cases
+from worlds import TooMany
+
+often = settings(max_examples=120, deadline=None)
+
+
+def judge(case: Case) -> None:
+    try:
+        with saving(check_audit, case):
+            verdict = check_audit(case)
+    except TooMany:
+        assume(False)
+    for one in verdict.events():
+        event(one)
+
+
+@often
+@given(cases(kinds=("plain", "few"), releases=(2, 2)))
+def test_one_or_more_plain_attributes_in_two_releases(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases(kinds=("plain", "few", "stays", "changes")))
+def test_several_columns_in_two_or_three_releases(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases(kinds=("set", "stays")))
+def test_sets(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases(kinds=("graded", "few", "stays")))
+def test_nodes(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases(kinds=("graded",), differently="Any"))
+def test_nodes_that_are_finer_in_another_release(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases())
+def test_deniability_measures_the_confidence_that_no_belief_gets_below(case: Case) -> None:
+    with saving(check_measure, case):
+        check_measure(case)

@@ -1,0 +1,324 @@
+"""Tiny random series as plain data: to be enumerated, audited, published, and saved when something is wrong with one.
+
+A `Case` is releases that somebody made: who is in which class of each. A `Story` is private tables, to be published.
+Both have labels of several columns: sensitive attributes, sets, nodes of a taxonomy, insensitive columns that stay, and
+columns that change, which link nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import sequester as sq
+from worlds import Class, Column, Label, Published
+
+Cells = dict[str, str]
+TREE = {"Any": {"X": ["a", "b"], "Y": ["c", "d"]}}
+BELOW = {"Any": frozenset("abcd"), "X": frozenset("ab"), "Y": frozenset("cd")}
+PLAIN = {"role": "sensitive"}
+SET = {"role": "sensitive", "kind": "set"}
+GRADED = {"role": "sensitive", "hierarchy": TREE, "grades": {"a": "high", "d": "Any"}}
+STAYS = {"role": "insensitive"}
+CHANGES = {"role": "insensitive", "changes": True}
+GRADES = {"a": "X", "b": "b", "c": "c", "d": "Any"}
+"""How a graded value is published."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Releases made by anyone.
+
+    columns     everything a row shows beside its box, as in a policy
+    cells       per person, her cells of the columns that stay
+    releases    classes of people, by name
+    different   cells that are written otherwise: [release, person, column, cell]
+    """
+
+    k: int
+    confidence: Any
+    columns: dict[str, dict[str, Any]]
+    cells: dict[str, Cells]
+    releases: list[list[list[str]]]
+    different: list[list[Any]]
+
+    @property
+    def policy(self) -> sq.Policy:
+        return sq.Policy.model_validate(
+            {
+                "version": 1,
+                "series": "tiny",
+                "person": "id",
+                "attributes": {"q": {"role": "quasi-identifier", "changes": True}, **self.columns},
+                "protect": {"k": self.k, "confidence": self.confidence, "against": ["insider"]},
+            }
+        )
+
+    def row(self, number: int, person: str) -> Cells:
+        """What is published of a person, without her class."""
+        given = {name: cell for at, who, name, cell in self.different if (at, who) == (number, person)}
+        moving = {name: f"n{(3 * number + int(person)) % 4}" for name in self.columns if not stays(self.columns[name])}
+        return {**self.cells[person], **moving, **given}
+
+    def tables(self) -> list[pa.Table]:
+        return [
+            pa.Table.from_pylist(
+                [
+                    {"id": person, "q": f"class {place}", **self.row(number, person)}
+                    for place, people in enumerate(release)
+                    for person in people
+                ]
+            )
+            for number, release in enumerate(self.releases)
+        ]
+
+    def published(self) -> Published:
+        names = [name for name, column in self.columns.items() if stays(column)]
+
+        def label(number: int, person: str) -> Label:
+            row = self.row(number, person)
+            return tuple(row[name] for name in names)
+
+        releases = tuple(
+            tuple(Class(tuple(people), tuple(label(number, person) for person in people)) for people in release)
+            for number, release in enumerate(self.releases)
+        )
+        labels = {label for release in releases for one in release for label in one.labels}
+        columns = tuple(
+            column_of(self.columns[name], self.confidence, {label[at] for label in labels})
+            for at, name in enumerate(names)
+        )
+        return Published(columns, releases, written=not self.different)
+
+
+@dataclass(frozen=True)
+class Story:
+    """Private tables, one after the other: who is in each, and how it is to be published."""
+
+    k: int
+    confidence: Any
+    method: str
+    against: list[str]
+    infeasible: str
+    columns: dict[str, dict[str, Any]]
+    cells: dict[str, Cells]
+    points: dict[str, list[int]]
+    present: list[list[str]]
+
+    @property
+    def policy(self) -> sq.Policy:
+        return sq.Policy.model_validate(
+            {
+                "version": 1,
+                "series": "tiny",
+                "person": "id",
+                "attributes": {
+                    "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 7], "levels": [2, 4]},
+                    "sex": {"role": "quasi-identifier", "hierarchy": {"Person": ["f", "m"]}},
+                    **self.columns,
+                },
+                "protect": {"k": self.k, "confidence": self.confidence, "against": self.against},
+                "method": {"name": self.method},
+                "infeasible": self.infeasible,
+            }
+        )
+
+    def tables(self) -> list[pa.Table]:
+        rows = [[self._row(at, person) for person in here] for at, here in enumerate(self.present)]
+        return [pa.Table.from_pylist(one) for one in rows]
+
+    def _row(self, at: int, person: str) -> dict[str, Any]:
+        age, sex = self.points[person]
+        moving = {name: f"n{(3 * at + int(person)) % 4}" for name in self.columns if not stays(self.columns[name])}
+        return {"id": person, "age": age, "sex": "fm"[sex], **self.cells[person], **moving}
+
+    @property
+    def names(self) -> list[str]:
+        """Columns that labels are made of."""
+        return [name for name, column in self.columns.items() if stays(column)]
+
+    def label(self, person: str) -> Label:
+        """What is published of a person in the columns that stay."""
+        own = self.cells[person]
+        return tuple(GRADES[own[n]] if "grades" in self.columns[n] else own[n] for n in self.names)
+
+    def published(self, releases: list[list[list[str]]]) -> Published:
+        """With these classes of people."""
+        labels = [self.label(person) for person in self.cells]
+        return Published(
+            tuple(
+                column_of(self.columns[name], self.confidence, {label[at] for label in labels})
+                for at, name in enumerate(self.names)
+            ),
+            tuple(tuple(Class(tuple(c), tuple(map(self.label, c))) for c in release) for release in releases),
+        )
+
+
+def stays(column: Mapping[str, Any]) -> bool:
+    """Whether a person's cells of a column are the same in every release."""
+    return not column.get("changes", False)
+
+
+def column_of(column: Mapping[str, Any], confidence: Any, cells: set[str]) -> Column:
+    """What the cells of a column say, by the words of a policy; read here on its own."""
+    if column["role"] == "insensitive":
+        return Column()
+    separator = ";" if column.get("kind") == "set" else None
+    below = {node: values for node, values in BELOW.items() if "hierarchy" in column}
+    exact = cells - {"*"} - below.keys()
+    values = {value for cell in exact for value in (cell.split(separator) if separator else [cell])}
+    values |= {value for cell in cells for value in below.get(cell, ())}
+    if "*" in cells:
+        below["*"] = frozenset(exact | (BELOW["Any"] if below else frozenset()))
+    given = column.get("confidence", confidence)
+    shares = given if isinstance(given, dict) else {"*": given}
+    bounds = {value: shares.get(value, shares.get("*", 1)) for value in values - set(column.get("ordinary", ()))}
+    return Column({v: Fraction(str(share)) for v, share in bounds.items() if share < 1}, separator, below)
+
+
+def to_json(what: Case | Story) -> str:
+    return json.dumps({"kind": type(what).__name__, **asdict(what)}, indent=1, sort_keys=True) + "\n"
+
+
+def from_json(text: str) -> Case | Story:
+    given = json.loads(text)
+    return {"Case": Case, "Story": Story}[given.pop("kind")](**given)
+
+
+# Random ones.
+
+CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.75)
+SHARES = st.sampled_from(CONFIDENCES)
+LETTERS = {"plain": "abcd", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "none"), "graded": "abcd", "stays": "uv"}
+
+
+@st.composite
+def columns_and_cells(
+    draw: st.DrawFn, people: list[str], kinds: tuple[str, ...], *, nodes: bool
+) -> tuple[dict[str, dict[str, Any]], dict[str, Cells]]:
+    """One to three columns of these kinds, the first of them sensitive. `nodes`: cells as they are published."""
+    first = draw(st.sampled_from([kind for kind in kinds if kind not in ("stays", "changes")]))
+    more = draw(st.lists(st.sampled_from(kinds), max_size=2))
+    columns: dict[str, dict[str, Any]] = {}
+    letters: dict[str, Any] = {}
+    for name, kind in zip("stu", [first, *more], strict=False):
+        column = {"set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}.get(kind, PLAIN)
+        letters[name] = LETTERS.get(kind)
+        if kind == "graded" and nodes:
+            letters[name] = ("a", "b", "c", "X", "Y", "Any")
+        if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
+            column = {**column, "ordinary": ["none" if kind == "set" else draw(st.sampled_from("ab"))]}
+        columns[name] = column
+    held = [name for name in columns if letters[name] is not None]
+    row = st.tuples(*(st.sampled_from(letters[name]) for name in held))
+    rows = draw(st.lists(row, min_size=len(people), max_size=len(people)))
+    return columns, {person: dict(zip(held, cells, strict=True)) for person, cells in zip(people, rows, strict=True)}
+
+
+@st.composite
+def presence(draw: st.DrawFn, count: int, releases: int, least: int) -> list[list[str]]:
+    """Who is there each time: people join, leave and return; never fewer than `least`."""
+    often = draw(st.sampled_from([0, 0, 1, 2, 3]))
+    away = st.integers(0, 5).map(lambda n: n < often)
+    there = draw(st.lists(st.lists(away, min_size=releases, max_size=releases), min_size=count, max_size=count))
+    found = []
+    for at in range(releases):
+        here = [str(person) for person in range(count) if not there[person][at]]
+        found.append(here if len(here) >= least else [str(person) for person in range(count)])
+    return found
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    *,
+    kinds: tuple[str, ...] = ("plain", "plain", "few", "set", "graded", "stays", "changes"),
+    releases: tuple[int, int] = (2, 3),
+    people: tuple[int, int] = (4, 8),
+    ks: tuple[int, ...] = (2, 2, 3),
+    differently: str | None = None,
+) -> Case:
+    """Any classes of at least k people. `differently`: a cell that some of a person's rows show instead of her own."""
+    k = draw(st.sampled_from(ks))
+    count = draw(st.integers(max(people[0], k), people[1]))
+    everybody = [str(person) for person in range(count)]
+    columns, cells = draw(columns_and_cells(everybody, kinds, nodes=True))
+    here = draw(presence(count, draw(st.integers(*releases)), k))
+    made = []
+    for present in here:
+        most = draw(st.integers(1, max(1, len(present) // k)))
+        where = draw(st.lists(st.integers(0, most - 1), min_size=len(present), max_size=len(present)))
+        made.append(list(_classes(present, where, k)))
+    different: list[list[Any]] = []
+    if differently is not None:
+        for number, release in enumerate(made):
+            for person in (person for one in release for person in one):
+                if draw(st.integers(0, 3)) == 0:
+                    different.append([number, person, "s", differently])
+    case = Case(k, draw(SHARES), columns, cells, made, different)
+    return _bearable(case) if draw(st.integers(0, 3)) else case
+
+
+def _bearable(case: Case) -> Case:
+    """The same with the strictest confidence that every class keeps by itself: what is found takes two releases."""
+    kept = [share for share in CONFIDENCES if Fraction(str(share)) >= _worst(case.published())]
+    return replace(case, confidence=min(kept)) if kept else case
+
+
+def _worst(published: Published) -> Fraction:
+    """The largest share that a bounded value has of a class."""
+    worst = Fraction(0)
+    for one in (one for release in published.releases for one in release):
+        shares = Counter(value for label in one.labels for value in published.has((label,)))
+        worst = max([worst, *(Fraction(number, len(one.labels)) for number in shares.values())])
+    return worst
+
+
+def _classes(present: list[str], where: list[int], k: int) -> Iterator[list[str]]:
+    """The people by class, those of classes that are too small joined to the next."""
+    waiting: list[str] = []
+    made: list[list[str]] = []
+    for number in sorted(set(where)):
+        waiting += [person for person, place in zip(present, where, strict=True) if place == number]
+        if len(waiting) >= k:
+            made.append(waiting)
+            waiting = []
+    if waiting:
+        made[-1] = made[-1] + waiting
+    yield from made
+
+
+METHODS = ("mondrian", "full-domain", "specialize", "merge", "grow", "cluster")
+
+
+@st.composite
+def stories(
+    draw: st.DrawFn,
+    method: str,
+    *,
+    kinds: tuple[str, ...] = ("plain", "plain", "few", "set", "graded", "stays", "changes"),
+    people: tuple[int, int] = (5, 9),
+) -> Story:
+    """Two or three tables of a few people who come, go and return."""
+    k = draw(st.sampled_from([2, 2, 3]))
+    count = draw(st.integers(*people))
+    everybody = [str(person) for person in range(count)]
+    columns, cells = draw(columns_and_cells(everybody, kinds, nodes=False))
+    here = draw(presence(count, draw(st.integers(2, 3)), k))
+    if draw(st.booleans()):
+        late = draw(st.lists(st.sampled_from(everybody), unique=True, max_size=count - k))
+        here[0] = [person for person in here[0] if person not in late] if len(here[0]) - len(late) >= k else here[0]
+    points = {person: [draw(st.integers(0, 7)), draw(st.integers(0, 1))] for person in everybody}
+    against = draw(st.sampled_from([["insider"], ["insider"], ["insider"], ["insider", "neighbor"], ["neighbor"]]))
+    infeasible = draw(st.sampled_from(["hold-back", "hold-back", "suppress", "refuse"]))
+    story = Story(k, draw(SHARES), method, against, infeasible, columns, cells, points, here)
+    # Where the first table keeps it as a whole, there is something to publish.
+    shares = [share for share in CONFIDENCES if Fraction(str(share)) >= _worst(story.published([[here[0]]]))]
+    return replace(story, confidence=draw(st.sampled_from(shares))) if shares else story
