@@ -64,7 +64,7 @@ def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series
     assert "attack about adversary required reached margin" in text
     assert "difference the series insider 2 2 0 holds" in text
     assert "without a memory (unsafe)" in text
-    assert "merge (always safe)" in text
+    assert "merge (Byun et al.)" in text
     first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
     assert "60 stay, 30 left" in first
 

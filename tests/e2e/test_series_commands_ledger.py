@@ -72,7 +72,7 @@ def test_one_release_is_shown_by_number_or_name(series: Path, which: str) -> Non
     assert "recipient university purpose research" in text
     assert "1 new, 90 stay" in text
     assert "difference the series insider 2 2 0 holds" in text
-    assert "merge (always safe)" in text
+    assert "merge (Byun et al.)" in text
 
 
 def test_the_queue_has_ages(series: Path) -> None:

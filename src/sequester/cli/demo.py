@@ -127,7 +127,6 @@ def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table], published
     )
     screen.print()
     screen.print(Text("Without a memory", "bold"), "each release keeps its promise. Together they do not:")
-    exposed = {person for finding in audit.findings for person in finding.people}
     works = ", ".join(
         f"{attack} ({sum(finding.attack == attack for finding in audit.findings):,})"
         for attack in audit.tried
@@ -138,7 +137,7 @@ def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table], published
         Text.assemble(
             "  attacks that work: ",
             (works or "none", "bold red"),
-            f"; exposed: {len(exposed):,} of {people.num_rows:,} people. For example:",
+            f". {str(audit.exposed).rstrip('.')}, of {people.num_rows:,}. For example:",
         )
     )
     named = dict(zip(people["patient_id"].to_pylist(), people["name"].to_pylist(), strict=True))
@@ -180,7 +179,7 @@ def _show_safe(screen: Console, plans: list[Plan], safe: Audit, coarse: list[Pla
     from rich.table import Table
     from rich.text import Text
 
-    screen.print(Text("With Sequester's ledger", "bold"), "each release is made safe given all before it:")
+    screen.print(Text("With Sequester's ledger", "bold"), "each release keeps its promise given all before it:")
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 2), header_style="dim")
     for title in ("release", "people", "classes", "loss", "unsafe", "merge", "cuts"):
         table.add_column(title, justify="left" if title == "release" else "right")
@@ -203,7 +202,7 @@ def _show_safe(screen: Console, plans: list[Plan], safe: Audit, coarse: list[Pla
         style="dim",
     )
     for what, audit in (("audit of all six", safe), ("of the taxonomy cuts", also_safe)):
-        verdict = Text("nothing works", "bold green")
+        verdict = Text("nothing that was tried works", "bold green")
         if not audit.holds:
             verdict = Text(f"{len(audit.findings)} findings", "bold red")
         screen.print(Text.assemble(f"  {what}: ", verdict, f" ({', '.join(audit.tried)})."))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sequester.publish.plan import Change, Check, Personal, Waiting
 
 _WIDTH = 24
-_VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (always safe)"}
+_VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
 _LOSSES = {"ail": "AIL", "ncp": "NCP", "dm": "DM", "precision": "precision", "entropy": "entropy"}
 
 

@@ -122,7 +122,10 @@ def _proposal(found: Profile) -> Proposal:
 
 def _sensitive(found: Profile) -> Proposal:
     missing = ", missing: category" if found.missing else ""
-    why = "Named like something private. Does a person keep the value (permanent) or may it change (transient)?"
+    why = (
+        "Named like something private. Does a person keep the value (permanent), or may it change (transient, which "
+        "needs protect.lifetime)?"
+    )
     if found.looks == "number":
         why += " Choose bands that mean something."
         return Proposal(found.name, "sensitive", f", kind: number, bands: {_flow(_edges(found))}{missing}", why)
