@@ -44,9 +44,9 @@ def load_histories(
     return histories_of(read)
 
 
-def histories_of(releases: Releases, *, outsider: bool = False) -> tuple[History, ...]:
-    """The histories of releases that are already read; `outsider` leaves out who is who and merges no classes."""
-    known = Membership.of_nobody(releases) if outsider else find_members(releases)
+def histories_of(releases: Releases, known: Membership | None = None) -> tuple[History, ...]:
+    """The histories of releases that are already read; `known` says who is where, where that is found out already."""
+    known = find_members(releases) if known is None else known
     ends = list(accumulate((table.rows for table in releases.tables), initial=0))
     histories = []
     everything = np.concatenate(_told(releases, known), axis=1)
@@ -120,4 +120,5 @@ def _publication(releases: Releases, number: int, known: Membership, *, codes: C
         row_value=codes,
         member=known.member[number],
         value=value,
+        certain=known.certain[number] if known.certain else None,
     )
