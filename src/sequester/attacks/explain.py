@@ -95,6 +95,12 @@ def _tell_difference(finding: Finding) -> str:
 
 
 def _tell_intersection(finding: Finding) -> str:
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, somebody is in both classes below, of the releases "
+            f"{_list(finding.releases)}: their rows fit nowhere else. Whoever that is may have what both classes have, "
+            f"and of that {_share(finding.observed)} is {finding.value}."
+        )
     return (
         f"{_names(finding.people)} must be in one class of each of the releases {_list(finding.releases)}, so the "
         f"value is one that all these classes have. Of what they share, {_share(finding.observed)} is {finding.value}."
@@ -176,6 +182,12 @@ def _where(row: Mapping[str, Any], releases: int) -> str:
 
 
 def _tell_cracks(finding: Finding) -> str:
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, the classes below are somebody's, since rows fit nowhere "
+            "else. Rows of the two releases stand for the same people where they can; those that cannot be that "
+            f"person's are excluded, and {finding.observed:g} remain that may be."
+        )
     return (
         "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
         f"target's are excluded, and {finding.observed:g} remain for {_names(finding.people)}."
