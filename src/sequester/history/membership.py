@@ -37,11 +37,6 @@ class Membership:
     notes: tuple[str, ...]
     certain: tuple[Codes, ...] = ()
 
-    @property
-    def is_merged(self) -> bool:
-        """Whether people fit several boxes, so that classes are taken together."""
-        return bool(self.certain)
-
     def as_published(self, releases: Releases) -> Membership:
         """The classes as they were published: of people only what is certain, as far as it is more than nothing."""
         people = self.people if self.certain else ()
