@@ -22,8 +22,6 @@ from sequester.methods.series.frame import Columns, Frame
 from sequester.methods.series.pair import Pair
 from series import Series, axis, certain_pairs, series
 
-SIZE = 7
-
 
 def reachable(history: History, first: int, second: int) -> set[tuple[int, int]]:
     """Pairs of classes that one person can be in, by trying every value; a side at the end of the domain is open."""

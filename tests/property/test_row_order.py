@@ -195,7 +195,8 @@ def test_a_small_table_is_found_only_if_every_row_agrees():
     values = np.array([0, 1, 2, 3, 4, 5], np.int32)
     member = np.zeros((2, 6), np.int32)
     box = (np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32))
-    history = Series(np.zeros((6, 1), np.int32), values, member, (box, box), 6, (1,)).history(known=False)
+    wider = (box[0], box[1] + 1)
+    history = Series(np.zeros((6, 1), np.int32), values, member, (box, wider), 6, (2,)).history(known=False)
     finding = row_order.find(history).findings[0]
     assert finding.witness["small"]
     assert finding.witness["chance"] == pytest.approx(1 / 720)
@@ -206,3 +207,12 @@ def test_a_small_table_is_found_only_if_every_row_agrees():
 def test_one_release_has_no_order_to_compare():
     history = published(np.random.default_rng(2), 30, 30)
     assert row_order.find(replace(history, releases=history.releases[:1])).measure is None
+
+
+def test_a_table_published_again_row_for_row_tells_nothing():
+    member = np.array([np.arange(60) % 4] * 2, np.int32)
+    side = np.arange(4, dtype=np.int32)[None]
+    values = (np.arange(60) % 5).astype(np.int32)
+    history = Series(np.zeros((60, 1), np.int32), values, member, ((side, side),) * 2, 5, (4,)).history(known=False)
+    result = row_order.find(history)
+    assert (result.findings, result.measure) == ([], None)

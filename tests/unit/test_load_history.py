@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sequester.errors import DataError
 from sequester.history.load import histories_of, load_histories
+from sequester.history.membership import find_members
 from sequester.history.population import inside, locate
 from sequester.history.releases import read_releases
 from sequester.policy.model import Policy
@@ -308,7 +309,8 @@ def test_classes_that_share_ambiguous_people_are_taken_together():
     release = table(*rows, names="age sex ill")
     people = table("1 22 F", "2 35 F", "3 35 F", "4 41 F", "5 61 M", names="id age sex")
     read = read_releases([release], policy(), population=[people])
-    (history,), (outsider,) = histories_of(read), histories_of(read, outsider=True)
+    known = find_members(read)
+    (history,), (outsider,) = histories_of(read, known), histories_of(read, known.as_published(read))
     (published,) = history.releases
     assert len(published) == 2
     assert sorted(published.size.tolist()) == [1, 4]
@@ -316,12 +318,13 @@ def test_classes_that_share_ambiguous_people_are_taken_together():
     assert published.member.tolist() == [both] * 4 + [1 - both]
     leaves = history.domains[0].leaves
     assert (leaves[published.lo[0, both]], leaves[published.hi[0, both]]) == (20, 49)
-    assert (
-        "population of release 1: 2 people fit several published boxes; 2 classes are taken together as 1"
-        in history.notes
-    )
+    tie = "2 classes are taken together as 1 where everybody's class must be known"
+    assert f"population of release 1: 2 people fit several published boxes; {tie}" in history.notes
     assert len(outsider.releases[0]) == 3
-    assert outsider.people == ()
+    assert outsider.trajectories is None
+    certain = outsider.releases[0].certain.tolist()
+    assert [place >= 0 for place in certain] == [True, False, False, True, True]
+    assert len({certain[0], certain[3], certain[4]}) == 3
 
 
 @pytest.mark.parametrize("people", [PEOPLE.slice(1), pa.concat_tables([PEOPLE, table("9 28 F", names="id age sex")])])

@@ -100,11 +100,13 @@ def why_untried(attack: str, history: History, *, lifetime: bool) -> str:
         return "no value has a bound"
     if attack == "row-order" and not any(len(release.row_class) for release in history.releases[:-1]):
         return "the ledger does not keep the order of rows, which is drawn anew for every release"
+    if attack in ATTACKS["neighbor"] and history.trajectories is None:
+        return "who is in which class is not known, and nobody is certain to be where it would tell something"
     return _NOTHING.get(attack, "no two releases have anybody in common")
 
 
 _NOTHING = {
     "backward": "between every two releases nobody joined, or somebody left",
     "complementary": "no row is certain to have its own row in another release",
-    "row-order": "rows are written class by class or value by value",
+    "row-order": "rows are written class by class or value by value, or the same are published again",
 }

@@ -69,6 +69,7 @@ class Audit:
             raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
         finding = self.findings[number - 1]
         alone = _needs_nobody(finding.attack, registered=not finding.people)
+        alone |= finding.adversary == "neighbor" and (not finding.people or "certain" in finding.witness)
         return explain(finding, self.published if alone and self.published else self.histories)
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,6 +136,7 @@ def audit(
     in its paper.
     """
     from sequester.history.load import histories_of, read_rows
+    from sequester.history.membership import find_members
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -142,13 +144,14 @@ def audit(
         held = [releases[number - 1] for number in knowledge.releases]
         known = None if population is None else [population[number - 1] for number in knowledge.releases]
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
-    histories, rows = read_rows(read)
+    members = find_members(read)
+    histories, rows = read_rows(read, members)
     return audit_histories(
         histories,
         policy,
         rows=rows,
-        # Where a population merges classes that it cannot tell apart, the published ones are still judged as they are.
-        published=histories_of(read, outsider=True) if known is not None else None,
+        # With a population too, the published classes are judged as they are: knowing more is never knowing less.
+        published=histories_of(read, members.as_published(read)) if members.rows is None and known else None,
         registered=read.registered,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,
@@ -176,6 +179,10 @@ def audit_histories(
     registered  (quasi-identifiers, people) codes of a registration list
     """
     attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
+    merged = any(release.certain is not None for history in published or () for release in history.releases)
+    if merged and "intersection" not in attacks and set(attacks) & set(ATTACKS["insider"]):
+        # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
+        attacks = (*attacks, "intersection")
     rules = _Rules(policy, semantics, registered, None if rows is None else rows.labels)
     findings: list[Finding] = []
     measures: dict[str, float] = {}
@@ -187,16 +194,19 @@ def audit_histories(
             progress(attack, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
         looked_at = published if published and alone else _looked_at(attack, histories, rows)
+        # What a neighbor learns from the published classes alone, he learns with a population too.
+        again = published if published and attack in ATTACKS["neighbor"] else ()
         reasons: dict[str, list[str]] = {}
-        for history in looked_at:
+        for history in (*looked_at, *again):
             result = _bounded(attack, history, _try(attack, history, rules))
             name = history.attribute or None
-            findings += [f if f.attribute else replace(f, attribute=name) for f in result.findings]
+            found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
+            findings += _untold(found, findings) if history in again and not merged else found
             notes += result.notes
             if result.measure is not None:
                 pick = min if attack in SMALLEST else max
                 measures[attack] = pick(result.measure, measures.get(attack, result.measure))
-            elif not result.findings:
+            elif not result.findings and history not in again:
                 why = why_untried(attack, history, lifetime=policy.protect.lifetime is not None)
                 reasons.setdefault(why, []).append(history.attribute)
             if (result.measure is not None or result.findings) and attack not in tried:
@@ -243,6 +253,16 @@ def _looked_at(attack: str, histories: Sequence[History], rows: Rows | None) -> 
     if rows.counted is not None and attack in ("intersection", "difference"):
         return (*histories, rows.counted)
     return histories
+
+
+def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
+    """Findings about nobody in particular that are not told of somebody already, in the same classes."""
+
+    def key(finding: Finding) -> tuple[Any, ...]:
+        return finding.attack, finding.releases, finding.attribute, finding.value, finding.classes
+
+    known = {key(finding) for finding in told}
+    return [finding for finding in findings if key(finding) not in known]
 
 
 def _needs_nobody(attack: str, *, registered: bool) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.cracks import compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.domain import notation
 from sequester.guarantees.criterion import row_groups
@@ -64,14 +65,19 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
 def _directions(history: History, first: int, second: int) -> tuple[bool, bool]:
     """Whether every row of the first has one in the second, and the other way round.
 
-    Known from the people where they are known; else taken for granted where no value becomes rarer.
+    Known from the people where they are known; else taken for granted where it can be: no value becomes rarer, and
+    there is a way to give every row one of its own.
     """
     if history.trajectories is not None:
         path = history.trajectories.path
         here, there = path[:, first] >= 0, path[:, second] >= 0
         return not (here & ~there).any(), not (there & ~here).any()
     one, other = (_counts(history, number).sum(axis=0) for number in (first, second))
-    return bool((one <= other).all()), bool((other <= one).all())
+    pair = next(found for found in compare(history) if (found.first, found.second) == (first, second))
+    return (
+        bool((one <= other).all()) and pair.buddies is not None,
+        bool((other <= one).all()) and pair.reverse is not None,
+    )
 
 
 def _counts(history: History, number: int) -> Integers:

@@ -120,15 +120,20 @@ class Comparison:
         agree = np.isin(first.astype(np.int64) * width + second, allowed)
         return first[agree], second[agree]
 
+    @cached_property
+    def reverse(self) -> Buddies | None:
+        """All assignments where nobody joined: every row of the later release has its own in the earlier one."""
+        back = (self.comparable[1], self.comparable[0])
+        known = assign(self.after, self.before, back)
+        return None if known is None else Buddies(self.after, self.before, back, known)
+
     def _certain(self) -> tuple[Classes, Classes]:
         """Pairs of classes that somebody is in, whatever the world."""
         if self.buddies is not None:
             return self.buddies.certain()
-        back = (self.comparable[1], self.comparable[0])
-        known = assign(self.after, self.before, back)
-        if known is None:
+        if self.reverse is None:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        second, first = Buddies(self.after, self.before, back, known).certain()
+        second, first = self.reverse.certain()
         return first, second
 
     @cached_property

@@ -100,9 +100,9 @@ def _tell_difference(finding: Finding) -> str:
 def _tell_intersection(finding: Finding) -> str:
     if not finding.people:
         return (
-            f"The classes below of the releases {_list(finding.releases)} meet, so somebody may be in all of them. Her "
-            f"value is then one that all these classes have, and of what they share, {_share(finding.observed)} is "
-            f"{finding.value}."
+            "If nobody left (or nobody joined) in between, somebody is in both classes below, of the releases "
+            f"{_list(finding.releases)}: their rows fit nowhere else. Whoever that is may have what both classes have, "
+            f"and of that {_share(finding.observed)} is {finding.value}."
         )
     return (
         f"{_names(finding.people)} must be in one class of each of the releases {_list(finding.releases)}, so the "
@@ -181,10 +181,15 @@ def _where(row: Mapping[str, Any], releases: int) -> str:
 
 
 def _tell_cracks(finding: Finding) -> str:
-    whom = _names(finding.people) if finding.people else "somebody who may be in both"
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, the classes below are somebody's, since rows fit nowhere "
+            "else. Rows of the two releases stand for the same people where they can; those that cannot be that "
+            f"person's are excluded, and {finding.observed:g} remain that may be."
+        )
     return (
         "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
-        f"target's are excluded, and {finding.observed:g} remain for {whom}."
+        f"target's are excluded, and {finding.observed:g} remain for {_names(finding.people)}."
     )
 
 

@@ -69,8 +69,9 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
     """Every value with more than its share of what is left for somebody, in the worst subset of the releases.
 
     Where nobody's class is known, two classes are combined if somebody is certain to be in both (`cracks`): boxes that
-    intersect prove nobody. The measure is the largest share; None when no two releases can be combined. Of more than
-    `MOST` findings the worst are told, and a note counts the others.
+    intersect prove nobody. Where some people's are, they are looked at with the classes that are certain. The measure
+    is the largest share; None when no two releases can be combined. Of more than `MOST` findings the worst are told,
+    and a note counts the others.
     """
     if not history.permanent or len(history) < 2:
         return Result()
@@ -78,6 +79,17 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
         if semantics == "paper":
             raise ValueError("the posterior reading is not in the paper; use the multiset or the set reading with it")
         return find_posterior(history)
+    result = _find(history, semantics=semantics, reading=reading)
+    certain = history.of_certain()
+    if certain is None:
+        return result
+    known = _find(certain, semantics=semantics, reading=reading)
+    told = [replace(finding, witness={**finding.witness, "certain": True}) for finding in known.findings]
+    measures = [one.measure for one in (result, known) if one.measure is not None]
+    return Noted([*told, *result.findings], max(measures, default=None), (*known.notes, *result.notes))
+
+
+def _find(history: History, *, semantics: Semantics, reading: Reading) -> Noted:
     tables = [_padded(release.counts, as_set=reading == "set") for release in history.releases]
     measure: float | None = None
     found: list[_Hits] = []

@@ -92,6 +92,19 @@ class History:
                 value = np.where(release.value >= 0, release.value, known).astype(np.int32)
         return replace(self, releases=(*self.releases, release), trajectories=trajectories, value=value)
 
+    def of_certain(self) -> History | None:
+        """What is known of people whose class is certain, as if they were absent where it is not; None without any.
+
+        For attacks on what one person's classes have in common, which any of her releases may be left out of.
+        """
+        if self.trajectories is not None or not any(release.certain is not None for release in self.releases):
+            return None
+        found = Trajectories.none(len(self.people))
+        for release in self.releases:
+            nowhere = np.full(len(self.people), -1, np.int32)
+            found = found.extend(nowhere if release.certain is None else release.certain, len(release))
+        return replace(self, trajectories=found)
+
     def sharing(self, release: int) -> NDArray[np.int64]:
         """Per class of a release (numbered from 0), how many rows any of its people may have: of changing values, all
         but those of people who have a value that stays."""

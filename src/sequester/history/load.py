@@ -46,14 +46,14 @@ def load_histories(
     return histories_of(read)
 
 
-def histories_of(releases: Releases, *, outsider: bool = False) -> tuple[History, ...]:
-    """The histories of releases that are already read; `outsider` leaves out who is who and merges no classes."""
-    return read_rows(releases, outsider=outsider)[0]
+def histories_of(releases: Releases, known: Membership | None = None) -> tuple[History, ...]:
+    """The histories of releases that are already read; `known` says who is where, where that is found out already."""
+    return read_rows(releases, known)[0]
 
 
-def read_rows(releases: Releases, *, outsider: bool = False) -> tuple[tuple[History, ...], Rows | None]:
+def read_rows(releases: Releases, known: Membership | None = None) -> tuple[tuple[History, ...], Rows | None]:
     """The same, and whole rows, where they show more than one view."""
-    known = Membership.of_nobody(releases) if outsider else find_members(releases)
+    known = find_members(releases) if known is None else known
     told = np.concatenate(_told(releases, known), axis=1)
     sights = sights_of(releases.requirement, releases.policy, told, compact=True)
     histories = _histories(releases, known, sights)
@@ -165,4 +165,5 @@ def _publication(releases: Releases, number: int, known: Membership, *, codes: C
         row_value=codes,
         member=known.member[number],
         value=value,
+        certain=known.certain[number] if known.certain else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ class Membership:
     member  the class of every person, -1 when absent; None when not known
     merged  for every published class the number of the set it is taken together with; its own, as a rule
     rows    the person of every row, where rows say so; then everybody's value is known too
+    certain the published class that a person must be in, -1 where she is absent or only the set is known; empty where
+            no classes are taken together
     """
 
     people: tuple[Any, ...]
@@ -33,6 +35,13 @@ class Membership:
     merged: tuple[Codes, ...]
     rows: tuple[Codes, ...] | None
     notes: tuple[str, ...]
+    certain: tuple[Codes, ...] = ()
+
+    def as_published(self, releases: Releases) -> Membership:
+        """The classes as they were published: of people only what is certain, as far as it is more than nothing."""
+        people = self.people if self.certain else ()
+        nobody = Membership.of_nobody(releases)
+        return replace(nobody, people=people, certain=self.certain)
 
     @classmethod
     def of_nobody(cls, releases: Releases) -> Membership:
@@ -108,9 +117,13 @@ def _population_view(releases: Releases) -> Membership:
             sizes = np.bincount(located.merged)
             tied = int(sizes[sizes > 1].sum())
             several = f"{name}: {_amount(located.ambiguous)} several published boxes"
-            notes.append(f"{several}; {tied} classes are taken together as {int((sizes > 1).sum())}")
+            tie = f"{tied} classes are taken together as {int((sizes > 1).sum())}"
+            notes.append(f"{several}; {tie} where everybody's class must be known")
     member = tuple(people.spread(number, located.member) for number, located in enumerate(found))
-    return Membership(people.ids, member, tuple(located.merged for located in found), None, tuple(notes))
+    certain: tuple[Codes, ...] = ()
+    if any(located.ambiguous for located in found):
+        certain = tuple(people.spread(number, located.certain) for number, located in enumerate(found))
+    return Membership(people.ids, member, tuple(located.merged for located in found), None, tuple(notes), certain)
 
 
 def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]], *, raw: bool) -> list[Problem]:

@@ -22,12 +22,14 @@ class Located:
 
     member     per row of the table its set of classes, -1 for someone who fits no box
     merged     per class the set it belongs to: a class of its own, unless people fit several boxes
+    certain    per row of the table the class she must be in, -1 where only the set is known or she fits no box
     unfit      people who fit no box
     ambiguous  people of whom only the set is known
     """
 
     member: Integers
     merged: Integers
+    certain: Integers
     unfit: int
     ambiguous: int
 
@@ -36,8 +38,9 @@ def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int
     """The class of every person, given raw codes (attributes, people), boxes (attributes, classes) and class sizes.
 
     Everybody who fits a box must have a row, so there must be as many of them as rows: with fewer or more, nobody's
-    class would be certain. Someone who fits several boxes is in one of those that her fellows do not fill; if that
-    leaves more than one, these classes count as one set, of which the members are known but not who is in which.
+    class would be certain. Someone who fits several boxes is in one of those that her fellows do not fill, whichever
+    way they are shared out; if that leaves more than one, these classes count as one set, of which the members are
+    known but not who is in which.
     """
     person, box = inside(points, lo, hi)
     people = points.shape[1]
@@ -49,6 +52,7 @@ def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int
             "rows; give exactly the people who are in this release, or audit without a population"
         )
     person, box = _narrow(person, box, size, people=people)
+    person, box = _share_out(points, person, box, size)
     merged = _merge(person, box, len(size))
     member = np.full(people, -1, np.int32)
     member[person] = merged[box]
@@ -59,8 +63,11 @@ def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int
             f"in {wrong} classes there are not as many people of the population as rows; give exactly the people who "
             "are in this release, with their values as they were then, or audit without a population"
         )
-    choices = np.bincount(person, minlength=people)
-    return Located(member, merged, unfit, int(np.count_nonzero(choices > 1)))
+    several = np.bincount(person, minlength=people) > 1
+    certain = np.full(people, -1, np.int32)
+    certain[person] = box
+    certain[several] = -1
+    return Located(member, merged, certain, unfit, int(np.count_nonzero(several)))
 
 
 def inside(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -133,6 +140,53 @@ def _narrow(
         if keep.all():
             return person, box
         person, box = person[keep], box[keep]
+
+
+def _share_out(
+    points: Integers, person: NDArray[np.int64], box: NDArray[np.int64], size: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Without the boxes that somebody is in in no way to share out all people.
+
+    People with the same values are one kind. Given one way to share kinds out, another differs from it by cycles, so a
+    kind can be in a box if it is there already or if both are in one cycle of what could be exchanged.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components, maximum_flow
+
+    choices = np.bincount(person, minlength=points.shape[1])
+    open_ = np.flatnonzero(choices[person] > 1)
+    if not len(open_):
+        return person, box
+    sure = choices[person] == 1
+    room = size - np.bincount(box[sure], minlength=len(size))
+    who = np.unique(person[open_])
+    kind, first = row_groups(points[:, who])
+    kinds, number = len(first), kind[np.searchsorted(who, person[open_])]
+    pairs, of = np.unique(number.astype(np.int64) * len(size) + box[open_], return_inverse=True)
+    tail, head = pairs // len(size), pairs % len(size)
+    source, sink = kinds + len(size), kinds + len(size) + 1
+    amount = np.bincount(kind, minlength=kinds)
+    places = np.unique(head)
+    arcs = (
+        np.concatenate([np.full(kinds, source), tail, kinds + places]),
+        np.concatenate([np.arange(kinds), kinds + head, np.full(len(places), sink)]),
+    )
+    capacity = np.concatenate([amount, amount[tail], np.maximum(room[places], 0)]).astype(np.int32)
+    network = coo_array((capacity, arcs), shape=(sink + 1, sink + 1)).tocsr()
+    flow = maximum_flow(network, source, sink)
+    if flow.flow_value < len(who):
+        raise DataError(
+            "the people of the population cannot be shared out among the published classes; give exactly the people "
+            "who are in this release, with their values as they were then, or audit without a population"
+        )
+    used = np.asarray(flow.flow[tail, kinds + head]).reshape(-1) > 0
+    back = (np.concatenate([tail, kinds + head[used]]), np.concatenate([kinds + head, tail[used]]))
+    graph = coo_array((np.ones(len(back[0]), np.int8), back), shape=(sink, sink))
+    cycle = connected_components(graph, directed=True, connection="strong")[1]
+    can = used | (cycle[tail] == cycle[kinds + head])
+    keep = np.ones(len(person), np.bool_)
+    keep[open_] = can[of.reshape(-1)]
+    return person[keep], box[keep]
 
 
 def _merge(person: NDArray[np.int64], box: NDArray[np.int64], classes: int) -> Integers:

@@ -18,6 +18,7 @@ class Publication:
     row_value  per published row, the code of its sensitive value
     member     per person of the history, the class she is in, -1 when absent; None when nobody's class is known
     value      per person of the history, the code of her sensitive value here, -1 when absent; None when not known
+    certain    where not everybody's class is known: per person the class she must be in, -1 when absent or not known
     """
 
     name: str
@@ -28,6 +29,7 @@ class Publication:
     row_value: NDArray[np.int32]
     member: NDArray[np.int32] | None = None
     value: NDArray[np.int32] | None = None
+    certain: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         """Number of classes."""
