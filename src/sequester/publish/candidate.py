@@ -23,7 +23,6 @@ from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
 from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
-from sequester.publish.blank import blank, blank_past
 from sequester.publish.emit import check_table, write_table
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
@@ -88,12 +87,7 @@ def make_candidate(
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
-    classes = made or _make(
-        past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
-    )
-    if classes.hidden is not None and classes.hidden.any():
-        records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
-        guard = Guard.of(requirement, records.sensitive)
+    classes = made or _make(past, records, guard, policy, seed=seed, registered=registered, progress=progress)
     merged: Classes | None = None
     notes: list[str] = []
     for attempt in range(_REPAIRS + 1):
@@ -135,7 +129,6 @@ def make_candidate(
 def _make(
     past: Past,
     records: Snapshot,
-    requirement: Requirement,
     guard: Guard,
     policy: Policy,
     *,
@@ -151,7 +144,7 @@ def _make(
         assert policy.protect.lifetime is not None
         return regions(past, codes, domains, guard, lifetime=policy.protect.lifetime, registered=registered)
     if isinstance(method, Group):
-        return _grouped(past, records, requirement, guard, policy, seed=seed, progress=progress)
+        return _grouped(past, records, guard, policy, seed=seed, progress=progress)
     if isinstance(method, Static) or not len(past.first):
         return static_classes(records, policy, guard, in_series=True)
     match method:
@@ -235,19 +228,10 @@ def _somebody_left(past: Past) -> bool:
 
 
 def _grouped(
-    past: Past,
-    records: Snapshot,
-    requirement: Requirement,
-    guard: Guard,
-    policy: Policy,
-    *,
-    seed: list[int],
-    progress: Progress | None,
+    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
 ) -> Classes:
     lifetime = policy.protect.lifetime
     assert lifetime is not None
-    # A suppressed value would count as one more different value, or be taken for one of its own.
-    may_hide = policy.protect.diversity is None and policy.protect.closeness is None
     if any(history.permanent for history in past.histories):
         from sequester.methods.series.both import group_both
 
@@ -258,17 +242,12 @@ def _grouped(
             guard,
             lifetime=lifetime,
             against=policy.protect.against,
-            may_hide=may_hide,
             seed=int(np.random.default_rng(seed).integers(1 << 31)),
             progress=progress,
         )
     from sequester.methods.series.group import group
 
-    blanks = None
-    if may_hide:
-        nothing = blank(records, policy, np.ones(len(records), np.bool_)).sensitive
-        blanks = Guard.of(requirement, nothing).values
-    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime, blanks=blanks)
+    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime)
 
 
 def _floor(past: Past) -> tuple[int, ...]:

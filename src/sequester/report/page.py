@@ -47,7 +47,6 @@ _WAITING = {
     "held": "people who came and are not published yet: they are too few, or too much alike, to be hidden",
     "retained": "people who left and are published on: their going could not be hidden",
     "left_out": "records that are left out",
-    "hidden": "records whose changing values are left out: no class could bear them",
 }
 
 _PERSONAL = {
