@@ -68,11 +68,11 @@ def _published(policy: sq.Policy, tables: Iterator[tuple[str, pa.Table]]) -> str
             waiting, change, loss = plan.waiting, plan.change, plan.loss
             alone = loss.get("static", loss["release"])["ail"]
             rows.append(
-                [name, plan.records, change.newcomers + change.returned, change.leavers, plan.classes, waiting.hidden,
-                 waiting.left_out, round(loss["release"]["ail"], 3), round(alone, 3),
+                [name, plan.records, change.newcomers + change.returned, change.leavers, plan.classes, waiting.left_out,
+                 round(loss["release"]["ail"], 3), round(alone, 3),
                  f"{found.measures['breach']:.3f}", f"{made:.1f} s", f"{judged:.1f} s"]
             )  # fmt: skip
-    heads = ["", "records", "came", "left", "classes", "values suppressed", "left out", "AIL", "AIL without a memory",
+    heads = ["", "records", "came", "left", "classes", "left out", "AIL", "AIL without a memory",
              "largest chance", "made", "audited"]  # fmt: skip
     return f"Protected: {protected}. Promised: at most {1 / policy.protect.lifetime.l:g}.\n\n{table(heads, rows)}"  # type: ignore[union-attr]
 

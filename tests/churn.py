@@ -18,14 +18,13 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.series.group import group
 from sequester.policy.model import Lifetime
-from sequester.publish.blank import blank_past
 from series import axis
 
 LEAVES = 8
 
 
-def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: int = 2, blank: bool = False) -> History:
-    """Nothing published yet about values that change; with `blank` the last of them stands for a suppressed one."""
+def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: int = 2) -> History:
+    """Nothing published yet about values that change."""
     return History(
         attribute="s",
         values=tuple("abcdefghijklmnopqrstuvwxyz"[: len(bounds)]),
@@ -35,7 +34,6 @@ def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: in
         quasi_names=tuple(f"q{index}" for index in range(attributes)),
         links=np.ones(attributes, np.bool_),
         permanent=False,
-        blank=len(bounds) - 1 if blank else None,
         people=tuple(range(people)),
     )
 
@@ -57,10 +55,7 @@ def next_release(
     past = Past((history,), present, (values.astype(np.int32),), np.zeros(len(present), np.bool_))
     codes = np.ascontiguousarray(points[present].T.astype(np.int32))
     guard = guard_of(history.k, len(present))
-    blanks = None if history.blank is None else guard.values
-    classes = group(past, codes, history.domains, guard, lifetime=lifetime, blanks=blanks)
-    if classes.hidden is not None:
-        past = blank_past(past, classes.hidden)
+    classes = group(past, codes, history.domains, guard, lifetime=lifetime)
     order = np.flatnonzero(classes.member >= 0)
     (after,) = past.extend(classes.member, classes.lo, classes.hi, order=order, name=str(len(history) + 1))
     return classes, after

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from churn import begin, chances, next_release
+from sequester.errors import GuaranteeError
 from sequester.guarantees.lifetime import (
     Strategy,
+    Survivals,
     best_alpha,
     constant_ratio,
     geometric_ratio,
@@ -18,6 +20,7 @@ from sequester.guarantees.lifetime import (
     least_ratio,
     survival,
 )
+from sequester.methods.series.group import broken
 from sequester.policy.model import Lifetime
 
 # l, k', the ratio as printed, and as it is.
@@ -160,24 +163,33 @@ def test_corollary_3_a_class_that_breaks_the_promise_is_split_into_two_that_keep
     # First o1 and o2 share s and b; then of four people one has s, and o1 has nothing left for it.
     lifetime = Lifetime(l=2.0, releases=1)
     history = begin(4, [Fraction(1)] * 3 + [Fraction(1, 2)], k=2)
-    points = np.array([[0, 0], [1, 1], [6, 6], [7, 7]])
+    points, value = np.array([[0, 0], [1, 1], [6, 6], [7, 7]]), np.array([3, 0, 2, 0], np.int32)
     _, history = next_release(history, np.array([1, 2]), np.array([3, 1]), points, lifetime)
     assert chances(history)[1, 3] == Fraction(1, 2)
-    classes, after = next_release(history, np.arange(4), np.array([3, 0, 2, 0]), points, lifetime)
-    assert classes.suppressed == 0
-    assert classes.member[0] == classes.member[3] != classes.member[1] == classes.member[2]
-    assert max(chances(after).values()) == Fraction(1, 2)
+    found = Survivals.of([history], np.arange(4), [value])
+    strategy = Strategy.of(lifetime)
+    assert len(broken(found, strategy, np.zeros(4, np.int32))[0])
+    assert not len(broken(found, strategy, np.array([0, 1, 1, 0], np.int32))[0])
+    # It is not published all the same: had o1 the value no classes would do, and to tell these cases apart tells it.
+    with pytest.raises(GuaranteeError, match="nobody can be published"):
+        next_release(history, np.arange(4), value, points, lifetime)
 
 
-def test_whoever_has_a_value_that_is_spent_is_left_out_and_nobody_else() -> None:
+def test_where_a_value_is_spent_the_whole_neighborhood_of_who_has_it_is_left_out() -> None:
     lifetime = Lifetime(l=2.0, releases=1)
-    history = begin(8, [Fraction(1), Fraction(1, 2)], k=2)
-    points = np.array([[place, place] for place in range(8)])
+    history = begin(32, [Fraction(1), Fraction(1, 2)], k=2)
+    points = np.array([[place // 4, place // 4] for place in range(32)])
     _, history = next_release(history, np.arange(4), np.array([1, 1, 0, 0]), points, lifetime)
     assert {chance for (person, _), chance in chances(history).items() if person < 4} == {Fraction(1, 2)}
-    classes, after = next_release(history, np.arange(8), np.array([1, 0, 0, 0, 1, 0, 0, 0]), points, lifetime)
-    assert np.flatnonzero(classes.member < 0).tolist() == [0]
-    assert max(chances(after).values()) <= Fraction(1, 2)
+    found = []
+    for spent in range(5):
+        value = np.zeros(32, np.int64)
+        value[[spent, 12, 20]] = 1
+        classes, after = next_release(history, np.arange(32), value, points, lifetime)
+        found.append(np.flatnonzero(classes.member < 0).tolist())
+        assert max(chances(after).values()) <= Fraction(1, 2)
+    # Whoever of them has the value, and whether she or her neighbor can bear it, the same people are left out.
+    assert found == [list(range(16))] * 5
 
 
 def test_a_strategy_needs_either_releases_or_alpha() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +100,9 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
             facts.add_row(label, Text(text))
     facts.add_row("records", f"{entry.records:,} in {entry.classes:,} classes; {entry.people:,} people so far")
     facts.add_row("changes", changes(Change(**summary.get("change", {}))))
-    facts.add_row("waiting", delays(Waiting(**summary.get("waiting", {}))))
+    counted = summary.get("waiting", {})
+    # Ledgers of earlier versions count things that no longer happen.
+    facts.add_row("waiting", delays(Waiting(**{one.name: counted.get(one.name, 0) for one in fields(Waiting)})))
     add_personal(facts, Personal(**summary.get("personal", {})), summary.get("gain", {}))
     for age, people in (ages or {}).items():
         facts.add_row("", f"{many(people, 'waits', 'wait')} for {many(age, 'release', 'releases')}")

@@ -104,7 +104,6 @@ def delays(waiting: Waiting) -> str:
         f"{many(waiting.held, 'person is', 'people are')} held back, for {longest} at most" if waiting.held else "",
         f"{many(waiting.retained, 'who left is', 'who left are')} published on" if waiting.retained else "",
         f"{many(waiting.left_out, 'record is', 'records are')} left out" if waiting.left_out else "",
-        f"of {many(waiting.hidden, 'person', 'people')} the values are left out" if waiting.hidden else "",
     ]
     return "; ".join(part for part in parts if part) or "nobody"
 

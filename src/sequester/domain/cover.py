@@ -1,13 +1,14 @@
 """What a published sensitive cell says where that is more than one value: the values that its person has or may have.
 
-A cell with a set of values has each of them; a cell with a node of a taxonomy may be any value below it. Either way
-such an attribute is protected value by value: a record has (or may have) it, or not.
+A cell with a set of values has each of them; a cell with a node of a taxonomy may be any value below it; and `*`, a
+value that was suppressed, may be any that it could hide. Either way such an attribute is protected value by value: a
+record has (or may have) it, or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +52,24 @@ class Cover:
         found: Codes = np.where(self.holds[:, place], 0, 1).astype(np.int32)
         return found
 
+    def starred(self, domain: Hierarchy, stays: Iterable[str]) -> Cover:
+        """The same where `*` may have every element; but for values that stay with a person, which it does not hide."""
+        if EVERYTHING not in domain.names[0]:
+            return self
+        holds, fixed = self.holds.copy(), set(stays)
+        holds[domain.names[0].index(EVERYTHING)] = [not fixed.issuperset(members) for members in self.members]
+        return replace(self, holds=holds)
+
+
+def of_values(domain: Hierarchy) -> Cover:
+    """Every value by itself."""
+    values = tuple(name for name in domain.names[0] if name != EVERYTHING)
+    codes = [code for code, name in enumerate(domain.names[0]) if name != EVERYTHING]
+    return Cover(values, tuple((value,) for value in values), np.eye(domain.size, dtype=np.bool_)[:, codes])
+
 
 def of_sets(domain: Hierarchy, separator: str) -> Cover:
-    """The elements of sets, sorted; a suppressed cell has none of them."""
+    """The elements of sets, sorted."""
     cells = [[] if name == EVERYTHING else name.split(separator) for name in domain.names[0]]
     elements = sorted({element for cell in cells for element in cell})
     place = {element: number for number, element in enumerate(elements)}
@@ -66,16 +82,16 @@ def of_sets(domain: Hierarchy, separator: str) -> Cover:
 def of_nodes(domain: Hierarchy, published: Codes, *, blank: bool) -> Cover:
     """The values that nodes stand for, where only these codes are ever published.
 
-    Values that the same published codes stand for cannot be told apart: they are one element. `blank`: `*` is a cell
-    that says nothing, and not the node above everything.
+    Values that the same published codes stand for cannot be told apart: they are one element. `blank`: `*` is no node
+    that is published, but a value that was suppressed.
     """
     names, (low, high) = domain.names[0], spans(domain)
     may = may_be(domain)
-    if blank and EVERYTHING in names:
-        may[names.index(EVERYTHING)] = False
     leaves = np.flatnonzero(is_value(domain))
     used = np.zeros(domain.size, np.bool_)
     used[published] = True
+    if blank and EVERYTHING in names:
+        may[names.index(EVERYTHING)] = used[names.index(EVERYTHING)] = False
     columns, first, inverse = np.unique(may[used][:, leaves], axis=1, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     members = tuple(tuple(names[code] for code in leaves[inverse == number]) for number in range(columns.shape[1]))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.cover import Cover, of_nodes, of_sets
+from sequester.domain.cover import Cover, of_nodes, of_sets, of_values
 from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.domain.nodes import grade, is_value
 from sequester.errors import PolicyError, Problem
@@ -70,6 +70,7 @@ class Requirement:
 
     `covers` say which elements a value has or may have, of attributes whose values are sets or nodes; their bounds are
     per element.
+    `stars` are the covers of attributes with plain values, for records of which some are suppressed (`*`).
     `unmatched` names values the policy gives a bound or calls ordinary that the domains do not have.
     `combine: joint` alone bounds combinations only: a class may then still agree on one of the attributes.
     """
@@ -84,6 +85,7 @@ class Requirement:
     diversity: Diversity | None
     closeness: tuple[Closeness | None, ...]
     covers: tuple[Cover | None, ...] = ()
+    stars: tuple[Cover | None, ...] = ()
     unmatched: tuple[str, ...] = ()
 
     @classmethod
@@ -124,6 +126,10 @@ class Requirement:
             diversity=_diversity(policy),
             closeness=tuple(_closeness(policy, attribute, domain) for attribute, domain in pairs),
             covers=covers,
+            stars=tuple(
+                None if cover is not None else _stars(attribute, domain, every=protect.alpha is not None)
+                for (attribute, domain), cover in zip(pairs, whole, strict=True)
+            ),
             unmatched=tuple(_unmatched(policy, dict(zip(sensitive, known, strict=True)))),
         )
 
@@ -177,6 +183,12 @@ class Requirement:
     def _singles(self, index: int, codes: Codes) -> Iterator[View]:
         name, size, cover = self.names[index], self.domains[index].size, self._cover(index)
         confidence, alpha = self.confidence[index], self.alpha[index]
+        starred = EVERYTHING in self.domains[index].names[0] and bool(
+            (codes == self.domains[index].names[0].index(EVERYTHING)).any()
+        )
+        if cover is None and starred and self.stars and self.stars[index] is not None:
+            yield from self._under_stars(index, codes)
+            return
         if cover is None:
             near = self.closeness[index]
             if near is not None:
@@ -184,7 +196,7 @@ class Requirement:
             of = np.arange(size, dtype=np.int32)
             yield View(name, codes, size, index, of, None, None, None, confidence, alpha, self.diversity, near)
             return
-        if cover.apart is not None or not cover.elements:
+        if (cover.apart is not None and not starred) or not cover.elements:
             of = np.full(size, 0, np.int32) if cover.apart is None else cover.apart
             free = (Fraction(1),)
             yield View(
@@ -221,6 +233,36 @@ class Requirement:
                 element=element,
                 confidence=None if confidence is None else Confidence((confidence.bounds[place], Fraction(1))),
                 alpha=None if alpha is None else AlphaK((alpha.bounds[place], Fraction(1))),
+            )
+
+    def _under_stars(self, index: int, codes: Codes) -> Iterator[View]:
+        """An attribute of which some values are suppressed: a `*` may be any of them, so it counts for each.
+
+        It may also be the same as any other, so that nothing is known to be different.
+        """
+        domain, cover, near = self.domains[index], self.stars[index], self.closeness[index]
+        assert cover is not None
+        name, nothing = self.names[index], np.zeros(domain.size, np.int32)
+        if self.diversity is not None:
+            called = ("any value",)
+            yield View(f"{name} in general", nothing[codes], 1, index, nothing, names=called, diversity=self.diversity)
+        if near is not None:
+            near = Closeness(near.t, near.distance, np.bincount(codes, minlength=domain.size), near.levels)
+            yield View(name, codes, domain.size, index, np.arange(domain.size, dtype=np.int32), closeness=near)
+        for place, element in enumerate(cover.elements):
+            of, code = cover.answers(place), domain.names[0].index(element)
+            limits = [
+                None if bound is None else bound.bounds[code] for bound in (self.confidence[index], self.alpha[index])
+            ]
+            yield View(
+                name=name,
+                codes=of[codes],
+                size=2,
+                place=index,
+                of=of,
+                element=element,
+                confidence=None if limits[0] is None else Confidence((limits[0], Fraction(1))),
+                alpha=None if limits[1] is None else AlphaK((limits[1], Fraction(1))),
             )
 
     def _joint(self, sensitive: NDArray[np.integer[Any]]) -> View:
@@ -306,14 +348,24 @@ def _strictest(
 
 def _cover(attribute: Sensitive, domain: Hierarchy) -> Cover | None:
     if attribute.kind == "set":
-        return of_sets(domain, attribute.between)
+        return of_sets(domain, attribute.between).starred(domain, attribute.permanent)
     if not attribute.is_graded:
         return None
     # With a column of their own, people may choose any node above their value.
     published = np.arange(domain.size, dtype=np.int32)
     if attribute.guarding is None:
         published = np.unique(grade(domain, attribute.grades)[is_value(domain)])
-    return of_nodes(domain, published, blank=attribute.values == "transient")
+    blank = attribute.values == "transient"
+    found = of_nodes(domain, published, blank=blank)
+    return found.starred(domain, attribute.permanent) if blank else found
+
+
+def _stars(attribute: Sensitive, domain: Hierarchy, *, every: bool) -> Cover | None:
+    """What records with suppressed values are looked at by: the values that are protected, or every one."""
+    if EVERYTHING not in domain.names[0]:
+        return None
+    found = of_values(domain).starred(domain, attribute.permanent)
+    return found if every else _protected(found, attribute)
 
 
 def _strictest_of(

@@ -22,8 +22,6 @@ SLACK = 1e-10
 
 # Boxes grow point by point in nodes of at most so many points, and in so many even steps in larger ones.
 _MANY, _STEPS = 600, 16
-# After so many rounds of leaving records out a node is given up.
-_ROUNDS = 24
 
 
 @numba.njit(cache=True, nogil=True)
@@ -120,8 +118,8 @@ def _grow(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _bound(run, points, loose, begin, record, out, box):  # type: ignore[no-untyped-def]
-    """The tight box around the records of a run that are not left out, in box[0] and box[1]; returns their number.
+def _bound(run, points, loose, begin, record, box):  # type: ignore[no-untyped-def]
+    """The tight box around the records of a run, in box[0] and box[1]; returns their number.
 
     Around all points, in the attributes that link, are box[4] and box[5].
     """
@@ -134,8 +132,6 @@ def _bound(run, points, loose, begin, record, out, box):  # type: ignore[no-unty
             box[5, a] = code if i == 0 else max(box[5, a], code)
         for place in range(begin[p], begin[p + 1]):
             r = record[place]
-            if out[r]:
-                continue
             for a in range(box.shape[1]):
                 code = points[p, a] if a < width else loose[r, a - width]
                 box[0, a] = code if size == 0 else min(box[0, a], code)
@@ -145,49 +141,20 @@ def _bound(run, points, loose, begin, record, out, box):  # type: ignore[no-unty
 
 
 @numba.njit(cache=True, nogil=True)
-def _leave_out(run, begin, record, column, values, excess, of_columns, counts, total, out):  # type: ignore[no-untyped-def]
-    """Leave out so many (`excess`) records of a run for each column, or for each value; returns how many there were."""
-    gone = 0
-    for i in range(run.size):
-        for place in range(begin[run[i]], begin[run[i] + 1]):
-            r = record[place]
-            if out[r]:
-                continue
-            for view in range(column.shape[1] if of_columns else values.shape[1]):
-                code = column[r, view] if of_columns else values[r, view]
-                if code >= 0 and excess[code] > 0:
-                    out[r] = True
-            if not out[r]:
-                continue
-            gone += 1
-            for view in range(column.shape[1]):
-                if column[r, view] >= 0:
-                    counts[column[r, view]] -= 1
-                    if of_columns:
-                        excess[column[r, view]] -= 1
-            for view in range(values.shape[1]):
-                total[values[r, view]] -= 1
-                if not of_columns:
-                    excess[values[r, view]] -= 1
-    return gone
-
-
-@numba.njit(cache=True, nogil=True)
 def _judge(  # type: ignore[no-untyped-def]
     run, points, weight, begin, record, loose, column, values, position, first_leaf, ends, entry, share, fresh, limits,
-    worth, touched, counts, least, total, excess, out, blocked, box,
+    touched, counts, least, total, blocked, box,
 ):  # fmt: skip
-    """The box of a node: as tight as is safe, with as few records left out as it needs; returns the loss, -1 for none.
+    """The box of a node around all its records, as tight as is safe; returns the loss, -1 for none.
 
-    Who of its records is left out is then in `out`, and the box in box[0] and box[1].
+    All or nobody: to leave out some of its records would tell their values. The box is then in box[0] and box[1].
     """
-    seen, everybody, omitted = 0, 0, 0
+    seen, everybody = 0, 0
     total[:] = 0
     for i in range(run.size):
         everybody += weight[run[i]]
         for place in range(begin[run[i]], begin[run[i] + 1]):
             r = record[place]
-            out[r] = False
             for view in range(column.shape[1]):
                 c = column[r, view]
                 if c >= 0:
@@ -198,39 +165,17 @@ def _judge(  # type: ignore[no-untyped-def]
             for view in range(values.shape[1]):
                 total[values[r, view]] += 1
     cost = -1.0
-    for _ in range(_ROUNDS):
-        size = _bound(run, points, loose, begin, record, out, box)
-        if size < max(limits.k, 1):
-            break
-        shared, frequent = False, False
-        for v in range(total.size):
-            bound, whole = limits.numerator[v], limits.denominator[v]
-            excess[v] = 0
-            if whole > 0 and total[v] * whole > bound * size:
-                excess[v] = -((bound * size - total[v] * whole) // (whole - bound))
-                frequent = True
-        if not frequent:
-            if not safe(total, size, limits):
-                break
-            people = _around(
-                run, points, weight, ends, entry, share, fresh, touched, seen, counts, least, box[0], box[1]
-            )
-            shared = _within(touched, seen, counts, least, people)
-            if not shared:
-                if _within(touched, seen, counts, least, everybody):
-                    shared, people = _grow(
-                        run, points, weight, ends, entry, share, fresh, touched, seen, counts, least,
-                        everybody, blocked, position, first_leaf, box,
-                    )  # fmt: skip
-                else:
-                    people = everybody
-            if shared:
-                cost = size * box_width(box[0], box[1], position, first_leaf) + worth * box.shape[1] * omitted
-                break
-            for index in range(seen):
-                c = touched[index]
-                excess[c] = counts[c] - int(np.floor((least[c] + SLACK) * people))
-        omitted += _leave_out(run, begin, record, column, values, excess, not frequent, counts, total, out)
+    size = _bound(run, points, loose, begin, record, box)
+    if size >= max(limits.k, 1) and safe(total, size, limits):
+        people = _around(run, points, weight, ends, entry, share, fresh, touched, seen, counts, least, box[0], box[1])
+        shared = _within(touched, seen, counts, least, people)
+        if not shared:
+            shared, people = _grow(
+                run, points, weight, ends, entry, share, fresh, touched, seen, counts, least,
+                everybody, blocked, position, first_leaf, box,
+            )  # fmt: skip
+        if shared:
+            cost = size * box_width(box[0], box[1], position, first_leaf)
     for index in range(seen):
         counts[touched[index]] = 0
     return cost
@@ -254,8 +199,8 @@ def judge(  # type: ignore[no-untyped-def]
     column, values, position, first_leaf = crowd.column, crowd.values, crowd.position, crowd.first_leaf
     nodes, width, columns, flat = tree.first.size, points.shape[1] + loose.shape[1], left.fresh.size, limits.first[-1]
     touched, counts, least = np.zeros(columns, np.int64), np.zeros(columns, np.int64), np.ones(columns)
-    total, excess = np.zeros(flat, np.int64), np.zeros(max(columns, flat), np.int64)
-    out, blocked, box = np.zeros(record.size, np.bool_), np.zeros(_MANY, np.bool_), np.zeros((6, width), np.int32)
+    total = np.zeros(flat, np.int64)
+    blocked, box = np.zeros(_MANY, np.bool_), np.zeros((6, width), np.int32)
     best, member = np.full(nodes, np.inf), np.full(record.size, -1, np.int32)
     lo, hi = np.empty((wanted.size, width), np.int32), np.empty((wanted.size, width), np.int32)
     choosing = wanted.size == 0
@@ -263,10 +208,7 @@ def judge(  # type: ignore[no-untyped-def]
         node = nodes - 1 - step if choosing else wanted[step]
         run = line[tree.first[node] : tree.last[node]]
         if choosing:
-            for i in range(run.size):
-                for place in range(begin[run[i]], begin[run[i] + 1]):
-                    out[record[place]] = False
-            size = _bound(run, points, loose, begin, record, out, box)
+            size = _bound(run, points, loose, begin, record, box)
             best[node] = worth * width * size
             if tree.child[node] >= 0:
                 best[node] = best[tree.child[node]] + best[tree.child[node] + 1]
@@ -278,8 +220,8 @@ def judge(  # type: ignore[no-untyped-def]
                 continue
         cost = _judge(
             run, points, weight, begin, record, loose, column, values, position, first_leaf,
-            left.ends, left.column, left.share, left.fresh, limits, worth,
-            touched, counts, least, total, excess, out, blocked, box,
+            left.ends, left.column, left.share, left.fresh, limits,
+            touched, counts, least, total, blocked, box,
         )  # fmt: skip
         own[node] = cost if cost >= 0.0 else np.inf
         if choosing:
@@ -287,7 +229,6 @@ def judge(  # type: ignore[no-untyped-def]
             continue
         for i in range(run.size):
             for place in range(begin[run[i]], begin[run[i] + 1]):
-                if not out[record[place]]:
-                    member[record[place]] = step
+                member[record[place]] = step
         lo[step], hi[step] = box[0], box[1]
     return best, member, lo, hi

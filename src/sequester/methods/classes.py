@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 class Classes:
     """`member` is the class of every record, -1 for one left out; `lo`, `hi` are (attributes, classes) leaf codes.
 
-    `levels` is the level of every attribute, where all classes have the same (full-domain recoding). `hidden` says of
-    which records the values that change must be suppressed.
+    `levels` is the level of every attribute, where all classes have the same (full-domain recoding).
     """
 
     member: NDArray[np.int32]
     lo: NDArray[np.int32]
     hi: NDArray[np.int32]
     levels: tuple[int, ...] | None = None
-    hidden: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return int(self.lo.shape[1])
@@ -32,11 +30,6 @@ class Classes:
     def suppressed(self) -> int:
         """Records in no class."""
         return int(np.count_nonzero(self.member < 0))
-
-    @property
-    def without_values(self) -> int:
-        """Records whose changing values are suppressed."""
-        return 0 if self.hidden is None else int(np.count_nonzero(self.hidden))
 
     @property
     def size(self) -> NDArray[np.int64]:

@@ -223,6 +223,7 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
     probe = replace(
         requirement,
         covers=(),
+        stars=(),
         confidence=tuple(
             Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
             for attribute, domain in zip(attributes, requirement.domains, strict=True)

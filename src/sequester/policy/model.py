@@ -266,7 +266,7 @@ class Group(Strict):
     """Groups for values that change (Wong et al.): the lifetime guarantee, for the member with the worst history."""
 
     name: Literal["group"] = Field(
-        description="Join neighbours until no value is too frequent for anybody's past; who fits nowhere is left out."
+        description="Join neighbours until no value is too frequent for anybody's past; leave out whole neighborhoods."
     )
 
 

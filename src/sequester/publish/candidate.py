@@ -24,7 +24,6 @@ from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
 from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
 from sequester.publish.anonymize import static_classes, verify
-from sequester.publish.blank import blank, blank_past
 from sequester.publish.emit import as_printed, write_table
 from sequester.publish.exact import Judged
 from sequester.publish.recall import rows_of
@@ -93,9 +92,7 @@ def make_candidate(
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
     printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
-    make = partial(
-        _make, past, records, requirement, guard, policy, seed=seed, registered=registered, progress=progress
-    )
+    make = partial(_make, past, records, guard, policy, seed=seed, registered=registered, progress=progress)
     own: Classes | None = None
     merged: Classes | None = None
     notes: list[str] = []
@@ -104,9 +101,6 @@ def make_candidate(
     else:
         own, merged = _beside_merge(lambda: printed(make()), lambda: printed(_merge(past, records, guard, policy)))
         classes, notes = _cheaper(own, merged, records, policy)
-    if classes.hidden is not None and classes.hidden.any():
-        records, past = blank(records, policy, classes.hidden), blank_past(past, classes.hidden)
-        guard = Guard.of(requirement, records.sensitive)
     for attempt in range(_REPAIRS + 1):
         measured = verify(records, classes, requirement, policy)
         _check_retained(past, classes)
@@ -155,7 +149,6 @@ def make_candidate(
 def _make(
     past: Past,
     records: Snapshot,
-    requirement: Requirement,
     guard: Guard,
     policy: Policy,
     *,
@@ -171,7 +164,7 @@ def _make(
         assert policy.protect.lifetime is not None
         return regions(past, codes, domains, guard, lifetime=policy.protect.lifetime, registered=registered)
     if isinstance(method, Group):
-        return _grouped(past, records, requirement, guard, policy, seed=seed, progress=progress)
+        return _grouped(past, records, guard, policy, seed=seed, progress=progress)
     if isinstance(method, Static) or not len(past.first):
         return static_classes(records, policy, guard, in_series=True)
     match method:
@@ -301,19 +294,10 @@ def _somebody_left(past: Past) -> bool:
 
 
 def _grouped(
-    past: Past,
-    records: Snapshot,
-    requirement: Requirement,
-    guard: Guard,
-    policy: Policy,
-    *,
-    seed: list[int],
-    progress: Progress | None,
+    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
 ) -> Classes:
     lifetime = policy.protect.lifetime
     assert lifetime is not None
-    # A suppressed value would count as one more different value, or be taken for one of its own.
-    may_hide = policy.protect.diversity is None and policy.protect.closeness is None
     if any(history.permanent for history in past.histories):
         from sequester.methods.series.both import group_both
 
@@ -324,17 +308,12 @@ def _grouped(
             guard,
             lifetime=lifetime,
             against=policy.protect.against,
-            may_hide=may_hide,
             seed=int(np.random.default_rng(seed).integers(1 << 31)),
             progress=progress,
         )
     from sequester.methods.series.group import group
 
-    blanks = None
-    if may_hide:
-        nothing = blank(records, policy, np.ones(len(records), np.bool_)).sensitive
-        blanks = Guard.of(requirement, nothing).values
-    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime, blanks=blanks)
+    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime)
 
 
 def _floor(past: Past) -> tuple[int, ...]:

@@ -38,14 +38,12 @@ class Waiting:
     held       newcomers (and people who returned) that are not published yet
     retained   people who left and are published on, in their last class
     left_out   records that are not published and not waited for
-    hidden     records published without the values that change: no class could bear them
     oldest     for how many releases the longest has waited by now
     """
 
     held: int = 0
     retained: int = 0
     left_out: int = 0
-    hidden: int = 0
     oldest: int = 0
 
 

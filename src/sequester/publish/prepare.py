@@ -109,7 +109,7 @@ def prepare(
         personal=personal_of(crowd, candidate.roster, candidate.records),
         gain=gain_of(candidate.records, candidate.classes),
         listed=listed,
-        waiting=candidate.roster.waiting(crowd, hidden=candidate.classes.without_values),
+        waiting=candidate.roster.waiting(crowd),
         records=len(candidate.order),
         classes=len(candidate.classes),
         checks=checks_of(candidate.audit, policy),
@@ -250,7 +250,7 @@ def _made(
         if not (as_before and state.releases) or isinstance(policy.method, Group):
             raise
         found = make(roster, records, past, made=_again(past, records, policy))
-    refuse_suppression(policy, found.classes.suppressed + found.classes.without_values)
+    refuse_suppression(policy, found.classes.suppressed)
     if not found.classes.suppressed:
         return found
     # Whoever the method left out is not in the release: as if she were not in the table.
@@ -258,9 +258,7 @@ def _made(
     roster = roster.without(out)
     past, corners = _past(crowd, roster, state, policy)
     records = assemble(crowd, roster, corners=corners)
-    hidden = found.classes.hidden
-    made = replace(found.classes, member=found.classes.member[~out], hidden=None if hidden is None else hidden[~out])
-    return make(roster, records, past, made=made)
+    return make(roster, records, past, made=replace(found.classes, member=found.classes.member[~out]))
 
 
 def _again(past: Past, records: Snapshot, policy: Policy) -> Classes:

@@ -142,13 +142,12 @@ class Roster:
             np.sort(np.concatenate([self.left_out, self.rows[gone]])),
         )
 
-    def waiting(self, crowd: Crowd, *, hidden: int) -> Waiting:
-        """The same, counted; `hidden` of those who are published have their values suppressed."""
+    def waiting(self, crowd: Crowd) -> Waiting:
+        """The same, counted."""
         return Waiting(
             held=len(self.held),
             retained=len(self.retained),
             left_out=len(self.left_out) + crowd.snapshot.left_out,
-            hidden=hidden,
             oldest=int(crowd.patience[self.held].max(initial=-1)) + 1,
         )
 

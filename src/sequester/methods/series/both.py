@@ -3,8 +3,8 @@
 First the classes that an insider learns nothing from about the values that stay, as in any series. These are then
 joined, whole, until no class links anybody to a changing value beyond what is left of her lifetime guarantee. Joining
 is safe for the first promise (every check of the insider is monotone: coarser classes tell her less) and has to be
-judged anew for the second (which is not). Where joining costs more than it is worth, the fewest values are suppressed
-that do it: their people stay in the release, so nobody is seen to leave.
+judged anew for the second (which is not). Where no joining of neighbours is safe, the table is one class; and nothing
+is published where not even that is. Nobody is left out: she would be seen to leave.
 
 A row with a value that stays is nobody else's row of a changing value, so it does not count in the shares of these.
 """
@@ -12,7 +12,6 @@ A row with a value that stays is nobody else's row of a changing value, so it do
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from sequester.guarantees.lifetime import Survivals
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
-from sequester.methods.series.group import WORTH, broken, nobody_fits, prospects
+from sequester.methods.series.group import broken, nobody_fits, prospects
 from sequester.methods.series.mondrian import republish
 
 if TYPE_CHECKING:
@@ -31,11 +30,10 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Progress = Callable[[str, int, int], None]
 
-# Of a class that is left as it is only some values are suppressed.
-_APART = WORTH / 4
+# A class that is left as it is although it is not safe makes everything one class.
+_APART = 1e9
 _LONGEST = 2000
 
 
@@ -47,31 +45,23 @@ def group_both(
     *,
     lifetime: Lifetime,
     against: Collection[str],
-    may_hide: bool,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
-    """Classes of the next table, given as codes (attributes, records); `hidden` are those whose values are suppressed.
+    """Classes of the next table, given as codes (attributes, records).
 
-    Raises GuaranteeError when no classes hide the values that stay, or when values would have to be suppressed and must
-    not be.
+    Raises GuaranteeError when no classes hide the values that stay, or when the table as one class links somebody to a
+    changing value beyond the promise.
     """
     insider = [adversary for adversary in against if adversary != "lifetime"]
     base = republish(past.views(permanent=True), codes, domains, guard, against=insider, seed=seed, progress=progress)
     strategy, survivals, share = prospects(past, lifetime)
     counted = counted_rows(past)
     member = _joined(base, codes, domains, guard, survivals, share, counted)
-    hidden = np.zeros(len(member), np.bool_)
-    while True:
-        rows, columns, _ = broken(survivals, strategy, member, counted)
-        if not len(rows):
-            break
-        if not may_hide:
+    if len(broken(survivals, strategy, member, counted)[0]):
+        member = np.zeros_like(member)
+        if len(broken(survivals, strategy, member, counted)[0]):
             raise nobody_fits()
-        new = _too_many(survivals, share, member, counted, rows=rows, columns=columns)
-        column = survivals.column.copy()
-        column[new] = -1
-        survivals, hidden = replace(survivals, column=column), hidden | new
     used, compact = np.unique(member, return_inverse=True)
     lo, hi = (np.full((len(domains), len(used)), start, np.int32) for start in (np.iinfo(np.int32).max, -1))
     into = np.zeros(len(base), np.int64)
@@ -79,7 +69,7 @@ def group_both(
     for axis in range(len(domains)):
         np.minimum.at(lo[axis], into, base.lo[axis])
         np.maximum.at(hi[axis], into, base.hi[axis])
-    return Classes(compact.astype(np.int32), lo, hi, hidden=hidden)
+    return Classes(compact.astype(np.int32), lo, hi)
 
 
 def counted_rows(past: Past) -> Longs:
@@ -125,36 +115,3 @@ def _joined(
     member = np.empty(len(order), np.int32)
     member[order] = np.repeat(number, size[line])
     return member
-
-
-def _too_many(
-    survivals: Survivals, share: NDArray[np.float64], member: Ints, counted: Longs, *, rows: Longs, columns: Longs
-) -> Mask:
-    """Records whose values must be suppressed, so that these kinds of people keep the promise for these values.
-
-    Of the holders of a value in a class, as many as are above the smallest share that one of its people allows.
-    """
-    classes, values = int(member.max()) + 1, share.shape[1]
-    size = np.bincount(member, weights=counted, minlength=classes)
-    bad = np.zeros((len(survivals.left), values), np.bool_)
-    bad[rows, columns] = True
-    chosen = np.zeros(len(member), np.bool_)
-    for view in survivals.column.T:
-        holders = np.flatnonzero(view >= 0)
-        key = member[holders].astype(np.int64) * values + view[holders]
-        count = np.bincount(key, minlength=classes * values)
-        for value in np.unique(columns).tolist():
-            people = np.flatnonzero(bad[survivals.row, value])
-            least = np.ones(classes)
-            np.minimum.at(least, member[people], share[survivals.row[people], value])
-            hit = np.zeros(classes, np.bool_)
-            hit[member[people]] = True
-            have = count[np.arange(classes) * values + value]
-            most = np.floor(least * size + 1e-9)
-            # At least one goes: where the share itself is the limit, whole numbers said that it is too much.
-            excess = np.where(hit & (have > 0), np.maximum(have - most, 1), 0)
-            mine = holders[view[holders] == value]
-            mine = mine[np.argsort(member[mine], kind="stable")]
-            first = np.searchsorted(member[mine], member[mine], side="left")
-            chosen[mine[np.arange(len(mine)) - first < excess[member[mine]]]] = True
-    return chosen

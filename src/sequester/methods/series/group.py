@@ -5,9 +5,10 @@ how large its share may be. A class without a value costs nobody anything; so cl
 of neighbours (gain Mondrian under k alone), joined where that is needed and at the least loss: a dynamic program over
 the runs in their order, which judges every union on its own, because neither merging nor splitting is monotone. People
 of runs that no union makes safe, and people who would spoil most groups, are put one by one into near groups that bear
-them; or get a group of neighbours whose own groups can spare them; or groups join around them. Whoever finds no place
-then, because no class can have her or none that costs less than leaving out `WORTH` others, is published without her
-values, in the nearest class that bears her; and is left out when there is none.
+them; or get a group of neighbours whose own groups can spare them; or groups join around them. Where somebody finds no
+place then, because no class can have her or none that costs less than `WORTH` fully generalized records, the safe node
+of neighborhoods around her is one class. Who is left out was decided before, by neighborhoods (`neighborhoods`), so
+that it tells nothing about who has what.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sequester.kernels.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
+from sequester.methods.series.neighborhoods import bearable, neighborhoods, under_k
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime
@@ -51,50 +53,37 @@ _NEAR = 3.0
 _LOOKS = 5e7
 _ATTEMPTS = 4
 _CHUNK = 1 << 14
+# Neighborhoods have so many times the records that a usual class needs.
+_NEIGHBORS = 4
 
 
-def group(
-    past: Past,
-    codes: Ints,
-    domains: tuple[Hierarchy, ...],
-    guard: Guard,
-    *,
-    lifetime: Lifetime,
-    blanks: Ints | None = None,
-) -> Classes:
-    """Classes of the next table that keep the lifetime guarantee of all views whose values change.
+def group(past: Past, codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, lifetime: Lifetime) -> Classes:
+    """Classes of the next table, given as codes (attributes, records), for all views whose values change.
 
-    `codes` are (attributes, records), `blanks` the guard's values of the same records if their changing values are
-    suppressed, None where that must not be. People whose values have to be are `hidden` in the result; those who can be
-    in no class have the class -1. Raises GuaranteeError when nobody can be published.
+    They keep the lifetime guarantee. People of neighborhoods that can be in no class have the class -1. Raises
+    GuaranteeError when nobody can be published.
     """
     if past.retained.any() or guard.known:
         raise ValueError("groups are made of records that are there, and without a population")
     strategy, survivals, share = prospects(past, lifetime)
+    table = _Table(codes, domains, guard, survivals, share)
+    cell = bearable(
+        neighborhoods(codes, domains, size=table.neighbors()), lambda node, count: table.safe(node, count, strategy)
+    )
+    if (cell < 0).all():
+        raise nobody_fits()
     for attempt in range(_ATTEMPTS + 1):
         if attempt == _ATTEMPTS:
             share -= 4 * DOUBT
-        table = _Table(codes, domains, guard, survivals, share)
-        hidden = np.zeros(codes.shape[1], np.bool_)
-        if blanks is not None:
-            hidden = table.impossible(stay=True)
-            table = table.without_values(hidden, blanks)
-        member = table.members()
-        if blanks is not None and (member < 0).any():
-            hidden |= member < 0
-            table = table.without_values(hidden, blanks)
-            table.fill(member)
-            hidden &= member >= 0
-        rows, columns, reached = broken(table.survivals, strategy, member)
+        member = replace(table, share=share).within(cell)
+        rows, columns, reached, _ = broken(survivals, strategy, member)
         if not len(rows):
             break
         # So near to the limit that only whole numbers could tell: from now on the share is out of the question.
         np.minimum.at(share, (rows, columns), reached - 4 * DOUBT)
     if len(rows):
         raise AssertionError("groups within their shares exceed what was promised")
-    if (member < 0).all():
-        raise nobody_fits()
-    return replace(_classes(member, codes), hidden=hidden)
+    return _classes(member, codes)
 
 
 def prospects(past: Past, lifetime: Lifetime) -> tuple[Strategy, Survivals, Floats]:
@@ -125,8 +114,8 @@ def nobody_fits() -> GuaranteeError:
 
 def broken(
     survivals: Survivals, strategy: Strategy, member: Ints, counted: Longs | None = None
-) -> tuple[Longs, Longs, Floats]:
-    """Rows and columns of the survivals that do not keep the promise in these classes, and the shares they have.
+) -> tuple[Longs, Longs, Floats, Longs]:
+    """Rows and columns of the survivals that do not keep the promise in these classes, the shares they have, and where.
 
     `counted` is 1 for records whose rows any of the class may have; by default for all.
     """
@@ -142,7 +131,7 @@ def broken(
     pairs = np.unique(survivals.row[kept].astype(np.int64) * max(classes, 1) + member[kept])
     rows, numbers = pairs // max(classes, 1), pairs % max(classes, 1)
     share = counts / np.maximum(size, 1)[:, None]
-    found: list[tuple[Longs, Longs, Floats]] = []
+    found: list[tuple[Longs, Longs, Floats, Longs]] = []
     for start in range(0, len(rows), _CHUNK):
         part = slice(start, start + _CHUNK)
         spent = share[numbers[part]]
@@ -150,9 +139,9 @@ def broken(
         place, column = np.nonzero((after < float(strategy.floor) + 10 * DOUBT) & (spent > 0))
         row, number = rows[part][place], numbers[part][place]
         keeps = survivals.keeps(strategy, row, column, linked=counts[number, column], among=size[number])
-        found.append((row[~keeps], column[~keeps], share[number, column][~keeps]))
+        found.append((row[~keeps], column[~keeps], share[number, column][~keeps], number[~keeps]))
     if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
 
 
@@ -165,6 +154,46 @@ class _Table:
     guard: Guard
     survivals: Survivals
     share: Floats
+
+    def neighbors(self) -> int:
+        """How large neighborhoods are; looks at what people were linked to before, and not at what they have now."""
+        people = np.bincount(self.survivals.row, minlength=len(self.share))
+        usual = people @ self.share / max(len(self.survivals.row), 1)
+        needs = 1 / max(float(np.median(usual)) if len(usual) else 1.0, 1 / _FARTHEST)
+        return _NEIGHBORS * int(max(np.ceil(needs), self.guard.limits.k))
+
+    def safe(self, node: Ints, count: int, strategy: Strategy) -> Mask:
+        """Which of so many nodes, given per record, are safe as one class: by their counts and the worst history."""
+        from sequester.kernels import group as kernels
+        from sequester.kernels.blocks import safe_classes
+
+        size = np.bincount(node, minlength=count)
+        order = np.argsort(node, kind="stable").astype(np.int64)
+        least = kernels.lowest(self.share, self.survivals.row, order, np.append(0, np.cumsum(size)).astype(np.int64))
+        many = self._count(node.astype(np.int64), self.survivals.column, self.share.shape[1], count)
+        found: Mask = safe_classes(node, self.guard.values, count, self.guard.limits)
+        found &= ((many == 0) | (many <= (least + DOUBT) * size[:, None])).all(axis=1)
+        found[broken(self.survivals, strategy, node)[3]] = False
+        return found
+
+    def within(self, cell: Ints) -> Ints:
+        """Per record its group: everybody with a cell has one; cells are safe by themselves."""
+        member, whole = np.full(len(cell), -1, np.int32), np.zeros(len(cell), np.bool_)
+        for last in (False, False, True):
+            rest = np.flatnonzero((cell >= 0) & ~whole)
+            found = self.only(rest).members() if len(rest) else np.zeros(0, np.int32)
+            if (found >= 0).all():
+                member[rest] = found
+                break
+            whole |= (cell >= 0) if last else np.isin(cell, cell[rest[found < 0]]) & (cell >= 0)
+        member[whole] = cell[whole] + int(member.max(initial=-1)) + 1
+        return member
+
+    def only(self, rows: Longs) -> _Table:
+        """The same of some of the records."""
+        own = replace(self.survivals, row=self.survivals.row[rows], column=self.survivals.column[rows])
+        guard = replace(self.guard, values=np.ascontiguousarray(self.guard.values[rows]))
+        return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), guard=guard, survivals=own)
 
     def members(self) -> Ints:
         """Per record its group, -1 for none."""
@@ -199,36 +228,17 @@ class _Table:
                     break
         return member
 
-    def without_values(self, hidden: Mask, blanks: Ints) -> _Table:
-        """The table with the values of these records suppressed."""
-        column, values = self.survivals.column.copy(), self.guard.values.copy()
-        column[hidden], values[hidden] = -1, blanks[hidden]
-        return replace(self, survivals=replace(self.survivals, column=column), guard=replace(self.guard, values=values))
-
-    def fill(self, member: Ints) -> None:
-        """Find classes for those who have none, at whatever cost."""
-        if (member < 0).all():
-            member[:] = self.members()
-            return
-        order, _, _ = self._runs()
-        rank = np.empty(len(member), np.int64)
-        rank[order] = np.arange(len(member))
-        while (member < 0).any() and self._place(member, rank, scan=len(member), join=False):
-            pass
-
-    def impossible(self, *, stay: bool = False) -> Mask:
+    def impossible(self) -> Mask:
         """Records that cannot be in any class: by their own history, or as too many of one value for the whole table.
 
-        Of too many the ones with the worst history go, and among equals some from everywhere. With `stay` they are
-        still in the table, without their values.
+        Of too many the ones with the worst history go, and among equals some from everywhere.
         """
         row, share = self.survivals.row, self.share
         out = np.zeros(len(row), np.bool_)
         spread = (np.arange(len(row)) * 0.6180339887498949) % 1.0
         while not out.all():
-            left = len(row) if stay else int(np.count_nonzero(~out))
-            before = int(np.count_nonzero(out))
-            best = share[np.bincount(row if stay else row[~out], minlength=len(share)) > 0].max(axis=0)
+            left, before = int(np.count_nonzero(~out)), int(np.count_nonzero(out))
+            best = share[np.bincount(row[~out], minlength=len(share)) > 0].max(axis=0)
             for column in self.survivals.column.T:
                 holders = np.flatnonzero((column >= 0) & ~out)
                 out[holders[(share[row[holders], column[holders]] + DOUBT) * left < 1]] = True
@@ -236,8 +246,7 @@ class _Table:
                 counts = np.bincount(column[holders], minlength=len(best))
                 for c in np.flatnonzero(counts > (best + DOUBT) * left).tolist():
                     whose = holders[column[holders] == c]
-                    shrinks = 1.0 if stay else 1 - best[c]
-                    many = int(np.ceil((counts[c] - best[c] * left) / shrinks - 1e-6))
+                    many = int(np.ceil((counts[c] - best[c] * left) / (1 - best[c]) - 1e-6))
                     worst = np.lexsort((spread[whose], share[row[whose], c]))[: max(many, 1)]
                     out[whose[worst]] = True
             if int(np.count_nonzero(out)) == before:
@@ -273,7 +282,7 @@ class _Table:
         whole = mondrian(self.codes, self.domains, replace(self.guard, limits=limits, values=values))
         order = np.argsort(whole.member, kind="stable").astype(np.int32)
         rows = np.ascontiguousarray(self.codes[:, order].T)
-        only_k, nothing = _under_k(limits.k), np.zeros((len(order), 0), np.int32)
+        only_k, nothing = under_k(limits.k), np.zeros((len(order), 0), np.int32)
         ends = np.append(0, np.cumsum(whole.size)).tolist()
         found = [
             kernels.cut_rows(rows, nothing, order, begin, end, 0, kernels.GAIN, *scale, nobody, 0, only_k)
@@ -445,27 +454,6 @@ def _without(aside: Mask, order: Longs, starts: Longs, until: Longs) -> tuple[Lo
     size = np.add.reduceat(kept, starts[:-1])
     number = np.append(0, np.cumsum(size > 0))
     return order[kept], np.append(0, np.cumsum(size[size > 0])), number[until][size > 0]
-
-
-def _under_k(k: int) -> Limits:
-    """Nothing but k."""
-    nothing = np.zeros(0, np.int64)
-    return Limits(
-        k=k,
-        first=np.zeros(1, np.int64),
-        numerator=nothing,
-        denominator=nothing,
-        distinct=nothing,
-        entropy=np.zeros(0),
-        recursive_l=nothing,
-        recursive_numerator=nothing,
-        recursive_denominator=nothing,
-        closeness=np.zeros(0),
-        distance=nothing,
-        reference=np.zeros(0),
-        groups=np.zeros((1, 0), np.int32),
-        heights=nothing,
-    )
 
 
 def _classes(member: Ints, codes: Ints) -> Classes:

@@ -9,10 +9,10 @@ widened only to reach the registered people that are needed.
 
 The price is paid by everybody inside, present or not: each point of the list has what is left of its survival, and the
 worst of a box decides for each value in it. Neither larger nor smaller boxes are safer as such, so every node of a tree
-of cuts is judged on its own, and a dynamic program takes the cheapest ones. A node leaves out records that no box of it
-can have: those of a value that is too frequent in it, or that somebody in the midst of them must not be linked to
-again. Each counts as `WORTH` fully generalized records, so larger nodes are taken where that spares records; and around
-them cuts are tried that part records from those who can hardly bear their values.
+of cuts is judged on its own, and a dynamic program takes the cheapest ones. A node is published with all its records,
+or none of them: to leave out those with a value that is too frequent would tell who has it. A record left out counts as
+`WORTH` fully generalized ones, so larger nodes are taken where that spares records; and around them cuts are tried that
+part records from those who can hardly bear their values.
 
 People who share all linking attributes are in one region, always.
 """
