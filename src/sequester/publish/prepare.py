@@ -29,6 +29,7 @@ from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Group, Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.meaning import check_boxes
 from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
@@ -77,6 +78,7 @@ def prepare(
     number = len(state.releases) + 1
     if state.releases:
         snapshot = encode_next(source, policy, state.domains, show_values=show_values)
+        check_boxes(state, policy, snapshot.domains)
     else:
         snapshot = encode(source, policy, show_values=show_values)
     registered = listed = None
