@@ -145,8 +145,9 @@ def twice(first: Callable[..., Classes], then: Callable[..., Classes], q: Sequen
     )
 
     def publish(values: Values) -> Hashable | None:
-        if 2 * max(Counter(values[begin:]).values()) > len(values) - begin:
-            return None  # whoever holds the first release sees the newcomers as a set, so they wait
+        # The first people are a table, and whoever holds the first release sees the newcomers as a set.
+        if any(2 * max(Counter(part).values()) > len(part) for part in (values[:begin], values[begin:])):
+            return None
         coded = np.array([VALUES.index(value) for value in values], np.int32)
         past = Past((empty,), people[:begin], (coded[:begin],), np.zeros(begin, np.bool_))
         try:

@@ -138,8 +138,8 @@ def test_the_policy_of_another_table_is_refused(series: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("Jena;East;*", "Jena;West;*"), ("Halle;East;*\n", ""), ("Jena;East;*\n", "Jena;East;*\nGera;East;*\n")],
-    ids=["moved", "removed", "added"],
+    [("Jena;East;*", "Jena;West;*"), ("Halle;East;*\n", "")],
+    ids=["moved", "removed"],
 )
 def test_a_hierarchy_file_that_changed_is_refused(series: Path, old: str, new: str) -> None:
     edit(series / "cities.csv", old, new)
@@ -155,7 +155,7 @@ def test_a_person_whose_permanent_value_changed_is_refused(series: Path) -> None
 def test_a_person_whose_quasi_identifier_changed_is_refused(series: Path) -> None:
     change(series / "q3.csv", 5, lambda row: (row[0], (row[1] + 1) % 100, *row[2:]))
     said = refused(series, "publish", "q3.csv", *RULES, "--yes", code=6)
-    assert "permanent quasi-identifiers: 1 person has other values than in an earlier release" in said
+    assert "1 person has other values than in an earlier release (row 6)" in said
 
 
 def test_a_person_whose_attribute_may_change_is_counted(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sequester.domain import notation
 from sequester.domain.build import observe
-from sequester.domain.extend import extend, places, same
+from sequester.domain.extend import extend, gains, grows_from, places
+from sequester.domain.tree import from_tree
 from sequester.policy.model import QuasiIdentifier
 
 CATEGORY = QuasiIdentifier(role="quasi-identifier", missing="category")
@@ -67,5 +69,48 @@ def test_codes_keep_their_order(first: list[str], second: list[str]) -> None:
 def test_a_domain_without_new_values_stays_the_same_object(found: list[str]) -> None:
     before = observe(CATEGORY, found)
     assert extend(CATEGORY, before, found[:1]) is before
-    assert same(before, observe(CATEGORY, found))
-    assert not same(before, observe(CATEGORY, [*found, "z"]))
+
+
+@st.composite
+def taxonomies(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """A tree of two groups of leaves, and one with leaves added anywhere in its groups."""
+    groups = {"one": draw(st.integers(1, 3)), "two": draw(st.integers(1, 3))}
+    before = {name: [f"{name}{number}" for number in range(count)] for name, count in groups.items()}
+    after = {name: list(leaves) for name, leaves in before.items()}
+    for number in range(draw(st.integers(0, 3))):
+        leaves = after[draw(st.sampled_from(["one", "two"]))]
+        leaves.insert(draw(st.integers(0, len(leaves))), f"new{number}")
+    return before, after
+
+
+@given(taxonomies(), st.booleans())
+def test_a_box_keeps_its_leaves_when_a_hierarchy_grows_or_is_said_to_gain(
+    trees: tuple[dict[str, list[str]], dict[str, list[str]]], missing: bool
+) -> None:
+    before, after = (
+        from_tree({"all": [{name: leaves} for name, leaves in tree.items()]}, missing=missing) for tree in trees
+    )
+    assert grows_from(before, after)
+    assert before.size == after.size or not grows_from(after, before)
+    moved = places(before, after)
+    for lo in range(before.size):
+        for hi in range(lo, before.size):
+            meant = set(before.names[0][lo : hi + 1])
+            covers = set(after.names[0][moved[lo] : moved[hi] + 1])
+            assert meant <= covers
+            assert gains(np.array([lo]), np.array([hi]), moved)[0] == (meant != covers)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"one": ["b", "a"], "two": ["c"]},
+        {"one": ["a"], "two": ["b", "c"]},
+        {"one": ["a", "b"]},
+        {"other": ["a", "b"], "two": ["c"]},
+    ],
+    ids=["another order", "another group", "a value less", "another name"],
+)
+def test_a_hierarchy_that_is_not_only_larger_does_not_go_on(after: dict[str, list[str]]) -> None:
+    before = from_tree({"all": [{"one": ["a", "b"]}, {"two": ["c"]}]})
+    assert not grows_from(before, from_tree({"all": [{name: leaves} for name, leaves in after.items()]}))

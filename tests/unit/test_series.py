@@ -216,7 +216,7 @@ def test_a_permanent_value_or_quasi_identifier_that_changed_is_an_error(series: 
     with pytest.raises(sq.DataError) as caught:
         series.plan(wrong, name="second")
     first, second = caught.value.problems
-    assert "permanent quasi-identifiers: 1 person has other values than in an earlier release" in first.message
+    assert "1 person has other values than in an earlier release (row 8)" in first.message
     assert (second.column, second.rows) == ("value", 2)
 
 

@@ -50,14 +50,28 @@ def places(before: Hierarchy, after: Hierarchy) -> Codes:
     return found
 
 
-def same(one: Hierarchy, other: Hierarchy) -> bool:
-    """Whether two domains have the same leaves in the same groups, with the same names."""
-    return (
-        one.kind == other.kind
-        and one.missing == other.missing
-        and one.names == other.names
-        and all(np.array_equal(a, b) for a, b in zip(one.starts, other.starts, strict=True))
-    )
+def grows_from(before: Hierarchy, after: Hierarchy) -> bool:
+    """Whether a later domain has all leaves of an earlier one, in their order and in the groups that they were in."""
+    if (before.kind, before.missing) != (after.kind, after.missing):
+        return False
+    place = places(before, after)
+    if (place < 0).any() or (np.diff(place) <= 0).any():
+        return False
+    for name, (first, last) in before.labels.items():
+        group = after.labels.get(name)
+        if group is None or np.searchsorted(place, [group[0], group[1] + 1]).tolist() != [first, last + 1]:
+            return False
+    return True
+
+
+def gains(lo: Codes, hi: Codes, place: Codes) -> NDArray[np.bool_]:
+    """Which intervals of a domain hold more leaves in a later one, given the `places` of its leaves there.
+
+    New leaves between two known ones come into every interval across them: what it was published for is then less
+    than what it covers, and whoever knows when the leaves were added knows that.
+    """
+    found: NDArray[np.bool_] = place[hi] - place[lo] != hi - lo
+    return found
 
 
 def _without_missing(domain: Hierarchy) -> NDArray[Any]:

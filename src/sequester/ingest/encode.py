@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.build import declared
-from sequester.domain.extend import extend, same
+from sequester.domain.extend import extend, grows_from
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.nodes import grade
 from sequester.domain.plain import plain_codes
@@ -26,10 +26,10 @@ from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_
 from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
 
 _CORRECT = "add them to the hierarchy, or correct the cells"
-_FROZEN = "the hierarchies of a series are frozen: correct the cells, or begin a new series"
+_FROZEN = "the given hierarchies are frozen: correct the cells, or give hierarchies that have them"
 _CHANGED = (
     "is not what it was when the series began, so boxes published before would mean something else; "
-    "put it back, or begin a new series"
+    "values may be added to it, but those it had must stay, in their order and in their groups"
 )
 _UNION = "encode both tables with `encode_with_population`, whose domains hold the values of both"
 
@@ -63,10 +63,10 @@ def encode_next(
 ) -> Snapshot:
     """Like `encode`, for the next snapshot of a series whose attributes have had these domains so far.
 
-    Domains that the policy declares must be what they were; those that come from the data get the new values.
+    Domains that the policy declares may have more values than they had; those that come from the data get the new ones.
     """
     plan = _plan(policy, None, show_values=show_values)
-    changed = [name for name, domain in plan.known.items() if not same(domain, before[name])]
+    changed = [name for name, domain in plan.known.items() if not _goes_on(policy, name, before[name], domain)]
     if changed:
         raise PolicyError(
             Problem(_CHANGED, key=f"attributes.{name}.{'bands' if _is_banded(policy, name) else 'hierarchy'}")
@@ -219,6 +219,14 @@ def grades_of(attribute: Sensitive, domain: Hierarchy, name: str) -> NDArray[np.
     except PolicyError as error:
         wrong = [replace(problem, key=f"attributes.{name}.{problem.key}") for problem in error.problems]
     raise PolicyError(wrong)
+
+
+def _goes_on(policy: Policy, name: str, before: Hierarchy, now: Hierarchy) -> bool:
+    """Whether what was published in a domain means the same in the one that is declared now."""
+    attribute = policy.attributes[name]
+    # A node stands for the values below it: with one more of them, rows published as the node would say more.
+    fixed = isinstance(attribute, Sensitive) and attribute.is_graded and before.size != now.size
+    return not fixed and grows_from(before, now)
 
 
 def _is_banded(policy: Policy, name: str) -> bool:

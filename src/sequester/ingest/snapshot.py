@@ -73,6 +73,22 @@ class Snapshot:
         quasi = np.array([places(old, new)[codes] for old, new, codes in pairs], np.int32)
         return replace(self, quasi=quasi, quasi_domains=found)
 
+    def without(self, out: NDArray[np.bool_]) -> Snapshot:
+        """The same without these records, which count as left out."""
+        import pyarrow as pa
+
+        keep = pa.array(~out)
+        return replace(
+            self,
+            quasi=np.ascontiguousarray(self.quasi[:, ~out]),
+            sensitive=np.ascontiguousarray(self.sensitive[:, ~out]),
+            person=None if self.person is None else self.person.filter(keep),
+            insensitive=self.insensitive.filter(keep) if self.insensitive.column_names else self.insensitive,
+            plain=np.ascontiguousarray(self.plain[:, ~out]),
+            left_out=self.left_out + int(np.count_nonzero(out)),
+            exact=None if self.exact is None else np.ascontiguousarray(self.exact[:, ~out]),
+        )
+
     def codes(self, name: str) -> Codes:
         """The codes of one quasi-identifier or sensitive attribute."""
         if name in self.quasi_names:

@@ -21,7 +21,12 @@ ROOT = ("series", "fingerprint", "policy_text", "created")
 
 
 def genesis(facts: Mapping[str, str]) -> str:
-    """The head of a ledger without releases."""
+    """The head of a ledger without releases; of one that goes on from another ledger, that of the other."""
+    return facts.get("after_genesis") or root(facts)
+
+
+def root(facts: Mapping[str, str]) -> str:
+    """What a ledger is of, hashed."""
     return _of({name: facts[name] for name in ROOT})
 
 

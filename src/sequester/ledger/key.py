@@ -80,6 +80,17 @@ class Key:
         return cls.make(key_file(ledger) if file is None else Path(file)) if found is None else found
 
     @classmethod
+    def share(cls, ledger: str | Path, new: str | Path) -> Key:
+        """The key of a ledger, for a new one that knows the same people; its file is copied, where it has one."""
+        found, there = cls.need(ledger), cls.find(new)
+        if there is None:
+            _write(key_file(new), key_file(ledger).read_text(encoding="utf-8"))
+        elif there.check != found.check:
+            message = "is not the key of the series before, by which its people are known; move it away"
+            raise LedgerError(Problem(message, file=str(key_file(new))))
+        return found
+
+    @classmethod
     def read(cls, path: Path) -> Key:
         """From a key file, which nobody but its owner may read."""
         reason = text = None
@@ -106,27 +117,7 @@ class Key:
     def make(cls, path: Path) -> Key:
         """A new random key in a new file that only its owner may read; it is there whole or not at all."""
         text = secrets.token_hex(32)
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        reason = None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                os.write(handle, f"{text}\n".encode())
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            os.link(draft, path)
-        except FileExistsError:
-            reason = "exists already; it is not replaced"
-        except OSError as error:
-            reason = f"the key cannot be written: {error.strerror}"
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-        if reason is not None:
-            raise LedgerError(Problem(reason, file=str(path)))
-        flush_names(path.parent)
+        _write(path, f"{text}\n")
         return cls.of_text(text)
 
     def sign(self, purpose: str, data: bytes) -> bytes:
@@ -165,3 +156,28 @@ def flush_names(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _write(path: Path, text: str) -> None:
+    """A new file that only its owner may read; it is there whole or not at all."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    reason = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(handle, text.encode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.link(draft, path)
+    except FileExistsError:
+        reason = "exists already; it is not replaced"
+    except OSError as error:
+        reason = f"the key cannot be written: {error.strerror}"
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+    if reason is not None:
+        raise LedgerError(Problem(reason, file=str(path)))
+    flush_names(path.parent)

@@ -55,15 +55,7 @@ class Ledger:
         """A new ledger without releases; it is there whole or not at all."""
         from sequester import __version__
 
-        facts = {
-            "series": series,
-            "fingerprint": fingerprint,
-            "policy_text": policy_text,
-            "created": now(),
-            "sequester": __version__,
-            "key_check": key.check,
-            "schema": str(schema.VERSION),
-        }
+        facts = _facts(series, policy_text, fingerprint, key)
         with new_store(Path(path), key, encrypted=encrypted) as store:
             store.connection.insert("meta", pa.table({"fact": [*facts], "value": [*facts.values()]}))
             store.record("created", None, f"sequester {__version__}")
@@ -178,6 +170,9 @@ class Ledger:
         head = entries[-1].hash if entries else self._genesis
         if draft.head != head:
             raise StalePlan("the ledger has moved on since this release was planned; plan it again")
+        if self.successor is not None:
+            message = "another series goes on from this one and would not know what is published here; publish there"
+            raise LedgerError(Problem(message, file=str(self.path)))
         if entries and entries[-1].status == "begun":
             raise LedgerError(f"release {len(entries)} was begun and not finished; finish or withdraw it first")
         if draft.name in {entry.name for entry in entries}:
@@ -243,7 +238,14 @@ class Ledger:
         from sequester.ledger.verify import verify
 
         folder = None if releases is None else Path(releases)
-        return verify(self._store, genesis=self._genesis, key=self._key, folder=folder)
+        return verify(
+            self._store,
+            genesis=self._genesis,
+            key=self._key,
+            folder=folder,
+            carried=self.carried,
+            goes_on=self.successor is not None,
+        )
 
     def export(self, folder: str | Path) -> Path:
         """Everything as Parquet files with a manifest, whole or not at all. As private as the ledger."""
@@ -258,6 +260,41 @@ class Ledger:
 
         import_(Path(folder), Path(path), key, encrypted=encrypted)
         return cls.open(path, key=key)
+
+    def hand_over(
+        self, path: str | Path, *, series: str, policy_text: str, fingerprint: str, encrypted: bool = False
+    ) -> Ledger:
+        """The ledger of a new series of the same people, with everything published in this one as known.
+
+        Nothing can be published with this one afterwards: what either published the other would not know. That is
+        recorded first, so that a command that dies in between can be repeated, for the same series.
+        """
+        from sequester.ledger.transfer import carry_over
+
+        key = self._need_key()
+        if self.pending is not None:
+            raise LedgerError(
+                Problem("a release was begun and not finished; open its series first", file=str(self.path))
+            )
+        if self.successor not in (None, series):
+            message = "another series goes on from this one already; go on from that"
+            raise LedgerError(Problem(message, file=str(self.path)))
+        if self.successor is None:
+            with self._store.connection.transaction():
+                self._store.record("handed over", None, series)
+        carry_over(self._store, _facts(series, policy_text, fingerprint, key), Path(path), key, encrypted=encrypted)
+        return Ledger.open(path, key=key)
+
+    @property
+    def successor(self) -> str | None:
+        """The series that goes on from this one, if one does."""
+        last = [event for event in self.log() if event.action in ("handed over", "carried over")][-1:]
+        return last[0].detail if last and last[0].action == "handed over" else None
+
+    @property
+    def carried(self) -> int:
+        """How many of its first releases are those of the series before, from which it goes on."""
+        return int(self._facts.get("after_releases", "0"))
 
     @property
     def _genesis(self) -> str:
@@ -349,6 +386,21 @@ class Ledger:
             retained=rows["retained"]["person"].astype(np.int64),
             queue=Queue(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
         )
+
+
+def _facts(series: str, policy_text: str, fingerprint: str, key: Key) -> dict[str, str]:
+    """What a new ledger says about itself."""
+    from sequester import __version__
+
+    return {
+        "series": series,
+        "fingerprint": fingerprint,
+        "policy_text": policy_text,
+        "created": now(),
+        "sequester": __version__,
+        "key_check": key.check,
+        "schema": str(schema.VERSION),
+    }
 
 
 def _nothing(head: str) -> State:

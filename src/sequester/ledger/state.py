@@ -253,7 +253,8 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, migrated."""
+    """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, migrated,
+    handed over (to the series that goes on from it), carried over (from the series before)."""
 
     number: int
     at: str

@@ -83,6 +83,22 @@ def import_(folder: Path, path: Path, key: Key, *, encrypted: bool = False) -> N
         store.record("imported", None, f"{found.releases} releases")
 
 
+def carry_over(store: Store, facts: Mapping[str, str], path: Path, key: Key, *, encrypted: bool = False) -> None:
+    """Make the ledger of a new series that goes on from an open one: every release of that, and these facts.
+
+    Releases, people and log are copied as they are, so that the chain is the same up to here. The log says when, and
+    hashes what the new series is.
+    """
+    genesis = chain.genesis(store.facts())
+    with new_store(path, key, encrypted=encrypted) as new:
+        for name, columns in schema.EVERY_TABLE.items():
+            if name != "meta":
+                new.connection.insert(name, store.connection.table(f"SELECT {quoted(columns)} FROM {name}"))
+        kept = {**facts, "after_genesis": genesis, "after_releases": str(len(store.entries()))}
+        new.connection.insert("meta", pa.table({"fact": [*kept], "value": [*kept.values()]}))
+        new.record("carried over", None, chain.root(facts))
+
+
 def _manifest(folder: Path) -> dict[str, Any]:
     message = None
     try:

@@ -26,13 +26,19 @@ from sequester.ledger.state import Entry, Verification
 from sequester.ledger.store import Store
 
 
-def verify(store: Store, *, genesis: str, key: Key | None, folder: Path | None) -> Verification:
-    """Everything that is wrong with a ledger that can be read."""
+def verify(
+    store: Store, *, genesis: str, key: Key | None, folder: Path | None, carried: int = 0, goes_on: bool = False
+) -> Verification:
+    """Everything that is wrong with a ledger that can be read.
+
+    The folders of its first `carried` releases, of the series before, may be elsewhere; where another series `goes_on`
+    from this one, its folders may be here.
+    """
     entries = store.entries()
     problems = [*_chain(store, entries, genesis, key), *_log(store, entries), *_strays(store, len(entries))]
     problems += _contents(store, entries)
     if folder is not None:
-        problems += _folders(folder, entries)
+        problems += _folders(folder, entries, carried=carried, goes_on=goes_on)
     head = entries[-1].hash if entries else genesis
     return Verification(len(entries), entries[-1].people if entries else 0, head, tuple(problems))
 
@@ -183,7 +189,7 @@ def _boxes(entry: Entry, classes: Columns, domains: Sequence[Hierarchy]) -> Iter
             yield f"{wrong} boxes are outside the domain of '{name}'"
 
 
-def _folders(folder: Path, entries: Sequence[Entry]) -> Iterator[str]:
+def _folders(folder: Path, entries: Sequence[Entry], *, carried: int, goes_on: bool) -> Iterator[str]:
     """The data of every published release is what was recorded, and there is no other."""
     places: dict[int, list[Path]] = {}
     for place in sorted(folder.glob("[0-9][0-9][0-9][0-9]*-*")) if folder.is_dir() else []:
@@ -193,11 +199,11 @@ def _folders(folder: Path, entries: Sequence[Entry]) -> Iterator[str]:
         found = places.pop(entry.number, [])
         data = [file for place in found for file in sorted(place.glob("data.*"))]
         if not found:
-            if entry.status == "published":
+            if entry.status == "published" and entry.number > carried:
                 yield f"release {entry.number}: its folder is not there"
         elif len(data) != 1 or _digest(data[0]) != entry.output_digest:
             yield f"release {entry.number}: the data in its folder are not what was recorded"
-    for number in sorted(places):
+    for number in sorted(places) if not goes_on else ():
         yield f"release {number} has a folder, but the ledger does not know it"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from sequester.policy.model import Policy
 
@@ -17,19 +19,39 @@ def policy_text(policy: Policy) -> str:
 
 
 def fingerprint(policy: Policy) -> str:
-    """SHA-256 of what must stay the same. Hierarchy files are compared by what is in them, when data is read."""
+    """SHA-256 of what is promised about whom: a plan was made for exactly that."""
     fixed = policy.model_dump(mode="json", include=set(_FIXED))
     return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def differences(policy: Policy, text: str) -> list[str]:
-    """The keys, dotted, in which what must stay the same differs from an earlier policy."""
+def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> list[str]:
+    """The keys, dotted, in which what must stay the same differs from an earlier policy.
+
+    A range may become wider. Hierarchies are compared by what is in them, when data is read: they may get new values.
+    """
     before, now = json.loads(text), policy.model_dump(mode="json")
     found: list[str] = []
-    for key in _FIXED:
+    for key in keys:
         one, other = before.get(key), now.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
-            found += [f"{key}.{name}" for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+            for name in sorted({*one, *other}):
+                left, right = one.get(name), other.get(name)
+                if key == "attributes":
+                    left, right = _without_growth(left, right)
+                if left != right:
+                    found.append(f"{key}.{name}")
         elif one != other:
             found.append(key)
     return found
+
+
+def _without_growth(before: Any, now: Any) -> tuple[Any, Any]:
+    """Two declarations of an attribute without that in which the later one only allows more values."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return before, now
+    grown = {"hierarchy"} if before.get("hierarchy") and now.get("hierarchy") else set()
+    one, other = before.get("range"), now.get("range")
+    if one and other and other[0] <= one[0] and one[1] <= other[1]:
+        grown.add("range")
+    left, right = ({key: value for key, value in raw.items() if key not in grown} for raw in (before, now))
+    return left, right

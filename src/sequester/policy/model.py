@@ -336,6 +336,15 @@ class Policy(Strict):
     infeasible: Literal["hold-back", "suppress", "refuse"] = Field(
         "hold-back", description="Series: what happens to newcomers or leavers that cannot be hidden."
     )
+    corrections: Literal["refuse", "hold-out"] = Field(
+        "refuse",
+        description="Series: people whose cells that do not change differ from what was published: an error, or all of "
+        "them are left out as if they had left.",
+    )
+    after: str | None = Field(
+        None,
+        description="The ledger of an earlier series of the same people: everything published then counts as known.",
+    )
     released: Literal["as-declared", "quasi-identifier"] = Field(
         "as-declared",
         description="quasi-identifier: what was released may be known later, so insensitive columns are generalized.",

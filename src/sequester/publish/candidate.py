@@ -363,8 +363,8 @@ def _unsafe(audit: Audit) -> GuaranteeError:
     worst = audit.findings[0]
     return GuaranteeError(
         f"no classes were found that are safe together with the earlier releases: the {worst.attack} attack reaches "
-        f"{worst.observed:.4g} where {worst.required:.4g} is promised. Collect more changes before publishing, let "
-        "people wait with `infeasible: hold-back`, or begin a new series. Nothing was published.",
+        f"{worst.observed:.4g} where {worst.required:.4g} is promised. Collect more changes before publishing, or "
+        "let people wait with `infeasible: hold-back`. Nothing was published.",
         guarantee=worst.attack,
         required=worst.required,
         observed=worst.observed,

@@ -32,7 +32,7 @@ def check_moves(snapshot: Snapshot, number: NDArray[np.int64], state: State, pol
             outside |= (at >= 0) & ((now < low[0]) | (now > high[0]))
         if count := int(np.count_nonzero(outside)):
             who = "1 person has" if count == 1 else f"{count:,} people have"
-            fix = "correct the cells, or publish a series in which it moves further (`changes.by`)"
+            fix = "correct the cells"
             message = f"{who} moved further since an earlier release than the policy says; {fix}"
             problems.append(Problem(message, column=name, rows=count))
     if problems:

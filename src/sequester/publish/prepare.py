@@ -29,6 +29,8 @@ from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Group, Insensitive, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.corrections import Corrections
+from sequester.publish.meaning import check_boxes
 from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
@@ -39,7 +41,6 @@ from sequester.publish.roster import (
     Roster,
     Withdrawn,
     assemble,
-    check_permanent,
     check_registered,
     delays,
     may_move,
@@ -77,6 +78,7 @@ def prepare(
     number = len(state.releases) + 1
     if state.releases:
         snapshot = encode_next(source, policy, state.domains, show_values=show_values)
+        check_boxes(state, policy, snapshot.domains)
     else:
         snapshot = encode(source, policy, show_values=show_values)
     registered = listed = None
@@ -140,6 +142,16 @@ def _recognise(
         values = carry(state.values, [(state.domains[name], domains[name]) for name in state.sensitive])
         plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
     snapshot, late = as_published(snapshot, policy, number, values)
+    if state.people:
+        wrong = _corrections(state, snapshot, policy, number, digests, values, plain)
+        if policy.corrections == "refuse":
+            wrong.refuse(snapshot, number, state, policy)
+        held_out = wrong.records
+        if held_out.any():
+            # As if they were not in the table: whoever of them was in the last release leaves it, with all who leave.
+            snapshot, hashes = snapshot.without(held_out), hashes.filter(pa.array(~held_out))
+            digests, number = digests[~held_out], number[~held_out]
+        check_moves(snapshot, number, state, policy)
     crowd = Crowd(
         snapshot=snapshot,
         withdrawn=_withdrawn(ledger, state, snapshot),
@@ -151,20 +163,25 @@ def _recognise(
         component=_components(state),
         patience=_patience(state, hashes),
     )
-    if state.people:
-        before, now = (
-            permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive)
-        )
-        links = [place for place, name in enumerate(snapshot.plain_names) if not _may_change(policy, name)]
-        check_permanent(
-            crowd,
-            [None, *snapshot.sensitive_names, *(snapshot.plain_names[place] for place in links)],
-            np.vstack([state.digests, before, plain[links]]),
-            np.vstack([digests[None, :], now, snapshot.plain[links]]),
-            person=policy.person,
-        )
-        check_moves(snapshot, number, state, policy)
     return crowd, hashes, digests
+
+
+def _corrections(
+    state: State,
+    snapshot: Snapshot,
+    policy: Policy,
+    number: NDArray[np.int64],
+    digests: NDArray[np.int64],
+    values: NDArray[np.int32],
+    plain: NDArray[np.int32],
+) -> Corrections:
+    """Whoever was published before and has other cells now than then, of those that do not change."""
+    before, now = (permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive))
+    cells = {name: (before[place], now[place]) for place, name in enumerate(snapshot.sensitive_names)}
+    for place, name in enumerate(snapshot.plain_names):
+        if not _may_change(policy, name):
+            cells[name] = (plain[place], snapshot.plain[place])
+    return Corrections.find(number, (state.digests[0], digests), cells)
 
 
 def _may_change(policy: Policy, name: str) -> bool:
@@ -274,8 +291,8 @@ def _nobody(crowd: Crowd) -> GuaranteeError:
     if crowd.withdrawn is not None and len(crowd.withdrawn.person):
         return GuaranteeError(
             "nobody can be published: some withdrew their consent, too few or too much alike for their going not to "
-            "show, and everybody else was published with them. Let withdrawals wait for others with `wait`, or begin a "
-            "new series. Nothing was published.",
+            "show, and everybody else was published with them. Let withdrawals wait for others with `wait`. "
+            "Nothing was published.",
             guarantee="series",
         )
     return GuaranteeError(

@@ -299,31 +299,6 @@ def _continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int
     return pa.chunked_array([*texts, plain_cells(domain, codes, pa.string())], pa.string())
 
 
-def check_permanent(crowd: Crowd, names: list[str | None], before: Integers, now: Integers, *, person: str) -> None:
-    """Whoever was published before must have the same permanent attributes.
-
-    names        of the attributes; None stands for all permanent quasi-identifiers together
-    before, now  (attributes, people published before) and (attributes, records): equal where the cells are
-    """
-    known = np.flatnonzero(crowd.number >= 0)
-    differs = np.count_nonzero(before[:, crowd.number[known]] != now[:, known], axis=1)
-    sensitive = crowd.snapshot.sensitive_names
-    problems = [
-        Problem(
-            f"{'' if name else 'permanent quasi-identifiers: '}"
-            f"{'1 person has' if count == 1 else f'{count:,} people have'} "
-            f"other values than in an earlier release; correct the cells, give them another '{person}', or begin a new "
-            f"series in which they may change ({'values: transient' if name in sensitive else 'changes: true'})",
-            column=name,
-            rows=count,
-        )
-        for name, count in zip(names, differs.tolist(), strict=True)
-        if count
-    ]
-    if problems:
-        raise DataError(problems)
-
-
 def check_registered(
     snapshot: Snapshot, registered: NDArray[np.int32], policy: Policy, *, before: Sequence[Entry]
 ) -> str:
@@ -343,7 +318,8 @@ def check_registered(
         problem = f"{who} not in it; the list must have everybody who may be in a release, or it hides nobody"
     elif any(entry.summary.get("listed") not in (None, digest) for entry in before):
         problem = (
-            "is not the list of the earlier releases, whose promise rests on it; put it back, or begin a new series"
+            "is not the list of the earlier releases, whose promise rests on it: people who were not in it then hid "
+            "nobody; put it back"
         )
     if problem:
         raise DataError(Problem(problem, key="protect.lifetime.registered"))

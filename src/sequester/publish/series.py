@@ -49,12 +49,15 @@ class Series:
         folder: str | Path | None = None,
         key: Key | None = None,
         encrypted: bool = False,
+        after: str | Path | None = None,
     ) -> Series:
         """Open the ledger of a series, or create it, and check that the policy is the one it began with.
 
         folder     where release folders go; `releases` beside the ledger by default
         key        by default from SEQUESTER_KEY, else from the key file beside the ledger, which is made with it
         encrypted  a new ledger is encrypted with the key
+        after      the ledger of an earlier series of the same people, in place of the policy's `after`: a new ledger
+                   begins with everything published then, and nothing more is published with the old one
         Until the first release the policy may change: nothing was promised to anybody. A release that an earlier
         command began and did not finish is finished or undone first; `recovered` says which.
         """
@@ -62,20 +65,16 @@ class Series:
         if policy.person is None:
             raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
         _refuse_unsupported(policy)
+        before = policy.path(policy.after) if after is None and policy.after is not None else after
         if path.exists():
             found = key or Key.need(path)
-            encrypted |= _clear_idle(path, policy, found)
+            encrypted |= _clear_idle(path, policy, found, goes_on=before is not None)
+        elif before is not None:
+            found = key or Key.share(before, path)
         else:
             found = key or Key.find_or_make(path)
         if not path.exists():
-            Ledger.create(
-                path,
-                series=policy.series,
-                policy_text=policy_text(policy),
-                fingerprint=fingerprint(policy),
-                key=found,
-                encrypted=encrypted,
-            ).close()
+            _begin(path, policy, found, encrypted=encrypted, after=before)
         place = path.parent / "releases" if folder is None else Path(folder)
         series = cls(path, policy, found, place)
         series._start()
@@ -84,15 +83,7 @@ class Series:
     def _start(self) -> None:
         """Check that ledger and policy belong together, and put what was interrupted in order."""
         with self._ledger(read_only=True) as ledger:
-            if ledger.fingerprint != fingerprint(self.policy):
-                raise PolicyError(
-                    Problem(
-                        "is not what it was when the series began, and what was promised then cannot be changed; "
-                        "put it back, or begin a new series with another ledger",
-                        key=key,
-                    )
-                    for key in differences(self.policy, ledger.policy_text)
-                )
+            _refuse_changes(ledger, self.policy)
             interrupted = ledger.pending is not None
         if interrupted:
             with self._ledger() as ledger:
@@ -217,22 +208,74 @@ def draw_seed() -> int:
     return 1 << 127 | secrets.randbits(127)
 
 
-def is_idle(ledger: Ledger, policy: Policy) -> bool:
-    """Whether nothing was published with a ledger, and the policy was changed since it was made."""
-    return ledger.series == policy.series and ledger.fingerprint != fingerprint(policy) and not ledger.releases()
+def is_idle(ledger: Ledger, policy: Policy, *, goes_on: bool = False) -> bool:
+    """Whether nothing was published with a ledger, and the policy was changed since it was made, or is to go on from
+    another one."""
+    other = goes_on or ledger.fingerprint != fingerprint(policy)
+    return ledger.series == policy.series and other and not ledger.releases()
 
 
-def _clear_idle(path: Path, policy: Policy, key: Key) -> bool:
+def _clear_idle(path: Path, policy: Policy, key: Key, *, goes_on: bool) -> bool:
     """Remove an idle ledger, to be made anew; returns whether there was one, and it was encrypted."""
     with Ledger.open(path, key=key, read_only=True, timeout=_WAIT) as ledger:
-        if not is_idle(ledger, policy):
+        if not is_idle(ledger, policy, goes_on=goes_on):
             return False
     # Nobody else has a ledger that one may write to, and so nobody begins a release meanwhile.
     with Ledger.open(path, key=key, timeout=_WAIT) as ledger:
-        found = is_idle(ledger, policy)
+        found = is_idle(ledger, policy, goes_on=goes_on)
         if found:
             path.unlink()
         return found and ledger.encrypted
+
+
+def _begin(path: Path, policy: Policy, key: Key, *, encrypted: bool, after: str | Path | None) -> None:
+    """A new ledger: empty, or with everything that an earlier series of the same people published."""
+    named = {"series": policy.series, "policy_text": policy_text(policy), "fingerprint": fingerprint(policy)}
+    if after is None:
+        Ledger.create(path, key=key, encrypted=encrypted, **named).close()
+        return
+    with Ledger.open(after, key=key, timeout=_WAIT) as before:
+        _refuse_incompatible(before, policy)
+        before.hand_over(path, encrypted=encrypted, **named).close()
+
+
+def _refuse_incompatible(before: Ledger, policy: Policy) -> None:
+    """Stop where a new series cannot go on from an earlier one: what was published then would mean something else."""
+    entries = before.releases()
+    if not entries:
+        raise PolicyError(Problem("nothing was published with this ledger; leave it out", key="after"))
+    if before.series == policy.series:
+        raise PolicyError(Problem("is the name of the series before; give this one another", key="series"))
+    problems = [
+        Problem(
+            "is not what it was in the series before, whose people are known by it; put it back: a series that goes "
+            "on from another may promise something else, and its ranges and hierarchies may have more values",
+            key=key,
+        )
+        for key in differences(policy, entries[-1].policy_text, keys=("person", "attributes", "released"))
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def _refuse_changes(ledger: Ledger, policy: Policy) -> None:
+    """Stop where a policy is not the one of a series."""
+    entries = ledger.releases()
+    last = entries[-1] if len(entries) > ledger.carried else ledger
+    problems = [
+        Problem(
+            "is not what it was when the series began, and what was promised then cannot be changed; put it back. A "
+            "new series with another promise goes on from this one with `after`, so that what was published counts",
+            key=key,
+        )
+        for key in differences(policy, last.policy_text)
+    ]
+    names = (tuple(policy.quasi_identifiers), tuple(policy.sensitive))
+    if not problems and entries and names != (entries[-1].quasi, entries[-1].sensitive):
+        message = "are not in the order in which they were when the series began; put them back in order"
+        problems.append(Problem(message, key="attributes"))
+    if problems:
+        raise PolicyError(problems)
 
 
 def _refuse_unsupported(policy: Policy) -> None:

@@ -401,6 +401,6 @@ class Refinement:
 def _unsafe(why: str) -> GuaranteeError:
     return GuaranteeError(
         f"no cuts of these records are safe together with the earlier releases: {why}. Collect more changes before "
-        "publishing, let people wait with `infeasible: hold-back`, or begin a new series. Nothing was published.",
+        "publishing, or let people wait with `infeasible: hold-back`. Nothing was published.",
         guarantee="series",
     )
