@@ -89,14 +89,19 @@ def check_audit(case: Case) -> Verdict:
         check_traced(finding, owners, known)
     for finding in by_attack["difference"]:
         check_difference(finding, case, known)
-    assert found.measures.get("deniability", 0) <= known.confidence() + 1e-6
+    if len(case.releases) == 2:
+        assert not verdict.gap, "so few people of two releases are whole in every corner of the program"
     return verdict
 
 
 def check_measure(case: Case) -> None:
     """Deniability measures the confidence that no belief gets below, whether or not it is too much."""
     found = sq.audit(case.tables(), case.policy, against=["insider"])
-    assert abs(found.measures.get("deniability", 0) - Relaxed(case.published()).confidence()) < 1e-6
+    published = case.published()
+    largest = max([bound for column in published.columns for bound in column.bounds.values()], default=0)
+    # Where bounds differ it is the smallest multiple of all of them, of the largest.
+    unavoidable = min(1.0, Relaxed(published).strain() * float(largest))
+    assert abs(found.measures.get("deniability", 0) - unavoidable) < 1e-6
 
 
 def check_traced(finding: Any, owners: dict[tuple[int, int, Label], frozenset[Hashable]], known: Knowledge) -> None:

@@ -215,6 +215,10 @@ def columns_and_cells(
             letters[name] = ("a", "b", "c", "X", "Y", "Any")
         if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
             column = {**column, "ordinary": ["none" if kind == "set" else draw(st.sampled_from("ab"))]}
+        if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
+            named = sorted(set("abc") - set(column.get("ordinary", ())))
+            others = draw(st.sampled_from([{}, {"*": 0.6}, {"*": 0.75}]))
+            column = {**column, "confidence": {draw(st.sampled_from(named)): draw(SHARES), **others}}
         columns[name] = column
     held = [name for name in columns if letters[name] is not None]
     row = st.tuples(*(st.sampled_from(letters[name]) for name in held))
