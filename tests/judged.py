@@ -10,7 +10,8 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,14 @@ class Verdict:
 
     traced, tied      whether some row has fewer than k owners, and some value cannot be denied
     rows, values      the same by the program
+    note              what else there is to say
     """
 
     traced: bool
     tied: bool
     rows: bool
     values: bool
+    note: str = ""
 
     @property
     def gap(self) -> bool:
@@ -43,6 +46,7 @@ class Verdict:
 
     def events(self) -> list[str]:
         return [
+            *([self.note] if self.note else []),
             f"row with few owners: {self.traced}",
             f"value that cannot be denied: {self.tied}",
             f"gap between worlds and program: {self.gap}",
@@ -209,4 +213,6 @@ def check_published(story: Story) -> Verdict | None:
     verdict = verdict_on(story.published(releases), story.k)
     assert not verdict.rows
     assert not verdict.values
-    return verdict
+    people = [{person for one in release for person in one} for release in releases]
+    moved = sum(one != other for one, other in pairwise(people))
+    return replace(verdict, note=f"{len(releases)} releases, with other people {moved} times")
