@@ -9,7 +9,7 @@ from saved import saving
 from tiny import Case, cases
 from worlds import TooMany
 
-often = settings(max_examples=120, deadline=None)
+often = settings(max_examples=60, deadline=None)
 
 
 def judge(case: Case) -> None:
