@@ -45,7 +45,7 @@ def run() -> list[Figure]:
     """Both searches, each against all nodes one by one and against the definitions."""
     adult.require_hierarchies()
     data = adult.load(numbers_as_hierarchies=True)
-    guard = data.guard(k=K, diversity={"kind": "distinct", "l": L})
+    guard = data.guard(k=K, diversity={"kind": "distinct", "l": L}, against=["outsider"])
     least = _from_definitions(data)
     return [figure for case in CASES for figure in _compare(case, data, guard, least[case.loss])]
 

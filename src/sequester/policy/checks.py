@@ -72,7 +72,6 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
             yield from (((*path, key), unknown_key((*path, key), raw)) for key in attribute if key not in known)
         if role == "quasi-identifier":
             checks = [_kind(attribute), _quasi(attribute), _range(attribute), _bands(attribute), _levels(attribute)]
-            checks.append(_drift(attribute))
         elif role == "sensitive":
             checks = [_kind(attribute), _sensitive(attribute), _bands(attribute)]
         else:
@@ -148,17 +147,6 @@ def _range(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     bounds = _finite(attribute.get("range"))
     if bounds and len(bounds) == 2 and bounds[0] >= bounds[1]:
         yield ("range",), "the lowest value must be below the highest"
-
-
-def _drift(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    by = at(attribute, ("changes", "by"))
-    if by is None:
-        return
-    if attribute.get("kind", "category") not in ("number", "date"):
-        yield ("changes",), "only numbers and dates move by a step; write changes: true"
-    step = _finite(by)
-    if step and len(step) == 2 and step[0] > step[1]:
-        yield ("changes",), "the least change must not be above the most"
 
 
 def _bands(attribute: Mapping[str, Any]) -> Iterator[Issue]:
