@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks import backward, cracks, cross, forward
+from sequester.attacks.buddies import assign
 from sequester.attacks.cracks import closed_between, closed_unforced, compare
 from sequester.attacks.finding import Result
 from series import Series, of_partitions, series
@@ -430,3 +431,20 @@ def test_a_row_that_can_be_nowhere_else_is_not_moved_into_the_spare_place_of_its
     (finding,) = backward.find(history).findings
     assert finding.classes == ((2, 1),)
     assert finding.witness == {"rows": {"a": [2]}, "remaining": {"a": 1}}
+
+
+@SETTINGS
+@given(st.integers(0, 2**32 - 1))
+def test_an_assignment_where_all_classes_are_comparable_places_every_row_and_overfills_none(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    before, after = (random.integers(0, 4, (random.integers(1, 5), 3)) for _ in range(2))
+    every = np.array(list(product(range(len(before)), range(len(after)))), np.int32).T
+    found = assign(before, after, (every[0], every[1]))
+    assert (found is not None) == bool((before.sum(axis=0) <= after.sum(axis=0)).all())
+    if found is not None:
+        sent, taken = np.zeros_like(before), np.zeros_like(after)
+        np.add.at(sent, found.first, found.units)
+        np.add.at(taken, found.second, found.units)
+        assert (sent == before).all()
+        assert (taken <= after).all()
+        assert found.units.any(axis=1).all()

@@ -35,6 +35,8 @@ class Assignment:
 def assign(before: Counts, after: Counts, comparable: tuple[Classes, Classes]) -> Assignment | None:
     """Some assignment of buddies, one maximum flow per value; None when there is none, so that rows were deleted."""
     first, second = comparable
+    if len(first) == len(before) * len(after):
+        return _assign_freely(before, after)
     source, sink = len(before) + len(after), len(before) + len(after) + 1
     units = np.zeros((len(first), before.shape[1]), np.int64)
     for value in range(before.shape[1]):
@@ -52,6 +54,27 @@ def assign(before: Counts, after: Counts, comparable: tuple[Classes, Classes]) -
         units[arcs, value] = flow[len(supply) : len(supply) + len(arcs)]
     used = units.any(axis=1)
     return Assignment(first[used], second[used], units[used])
+
+
+def _assign_freely(before: Counts, after: Counts) -> Assignment | None:
+    """Where every two classes are comparable: rows and places of each value side by side, in the order of classes."""
+    if (before.sum(axis=0) > after.sum(axis=0)).any():
+        return None
+    keys, values, units = [], [], []
+    for value in range(before.shape[1]):
+        rows, places = np.cumsum(before[:, value]), np.cumsum(after[:, value])
+        ends = np.unique(np.concatenate([rows, places[places < rows[-1:].sum()]]))
+        ends = ends[ends > 0]
+        # The classes of the last row of every stretch; it is the same for all its rows.
+        one, other = np.searchsorted(rows, ends), np.searchsorted(places, ends)
+        keys.append(one * len(after) + other)
+        values.append(np.full(len(ends), value))
+        units.append(np.diff(ends, prepend=0))
+    pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
+    held = np.zeros((len(pairs), before.shape[1]), np.int64)
+    np.add.at(held, (place.reshape(-1), np.concatenate(values)), np.concatenate(units))
+    first, second = np.divmod(pairs, max(len(after), 1))
+    return Assignment(first.astype(np.int32), second.astype(np.int32), held)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
