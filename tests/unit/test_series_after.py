@@ -52,9 +52,11 @@ def test_the_first_release_of_the_new_series_is_judged_with_all_of_the_old(old: 
 
 
 def test_nothing_more_is_published_with_the_old_ledger(old: sq.Series) -> None:
+    made = old.plan(people(260), name="three", seed=SEED)
     new = go_on(old)
-    with pytest.raises(sq.LedgerError, match="another series goes on from this one"):
-        old.publish(people(260), name="three", seed=SEED)
+    for again in (made, people(260)):
+        with pytest.raises(sq.LedgerError, match="another series goes on from this one and would not know"):
+            old.publish(again, **({} if again is made else {"name": "three", "seed": SEED}))
     with Ledger.open(old.path, key=KEY) as ledger:
         assert ledger.successor == "second"
         assert ledger.verify(old.folder).holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -106,13 +107,20 @@ def trial_series(path: Path, policy: Policy, releases: Path | None = None) -> It
     begun = path.exists()
     if begun:
         with read_ledger(path) as ledger:
-            begun = not is_idle(ledger, policy)
+            begun = not is_idle(ledger, policy, goes_on=policy.after is not None)
     if begun:
         yield open_series(path, policy, releases)
         return
 
     with tempfile.TemporaryDirectory(prefix="sequester-") as folder:
-        yield Series.open(Path(folder) / "series.ledger", policy, key=Key.find(path))
+        key, before = Key.find(path), None
+        if policy.after is not None:
+            # The series before is not handed over by a plan: a copy of its ledger is.
+            old, before = policy.path(policy.after), Path(folder) / "before.ledger"
+            key = key or Key.need(old)
+            read_ledger(old).close()
+            shutil.copyfile(old, before)
+        yield Series.open(Path(folder) / "series.ledger", policy, key=key, after=before)
 
 
 def say(text: str) -> None:

@@ -170,9 +170,7 @@ class Ledger:
         head = entries[-1].hash if entries else self._genesis
         if draft.head != head:
             raise StalePlan("the ledger has moved on since this release was planned; plan it again")
-        if self.successor is not None:
-            message = "another series goes on from this one and would not know what is published here; publish there"
-            raise LedgerError(Problem(message, file=str(self.path)))
+        self.check_open()
         if entries and entries[-1].status == "begun":
             raise LedgerError(f"release {len(entries)} was begun and not finished; finish or withdraw it first")
         if draft.name in {entry.name for entry in entries}:
@@ -290,6 +288,12 @@ class Ledger:
         """The series that goes on from this one, if one does."""
         last = [event for event in self.log() if event.action in ("handed over", "carried over")][-1:]
         return last[0].detail if last and last[0].action == "handed over" else None
+
+    def check_open(self) -> None:
+        """Raise LedgerError if another series goes on from this one."""
+        if self.successor is not None:
+            message = "another series goes on from this one and would not know what is published here; publish there"
+            raise LedgerError(Problem(message, file=str(self.path)))
 
     @property
     def carried(self) -> int:

@@ -125,6 +125,7 @@ class Series:
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
         with self._ledger(read_only=True) as ledger:
+            ledger.check_open()
             called = _name(source, name, {entry.name for entry in ledger.releases()})
             return prepare(
                 ledger,
