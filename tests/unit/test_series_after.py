@@ -166,6 +166,11 @@ def test_new_leaves_inside_published_boxes_are_refused_where_boxes_are_all_that_
             assert series.plan(people(120), name="two", seed=SEED).holds
 
 
+def test_a_series_that_began_on_its_own_does_not_go_on_from_another(old: sq.Series) -> None:
+    with pytest.raises(sq.PolicyError, match="after: was not there when the series began"):
+        sq.Series.open(old.path, rules(after="other.ledger"), key=KEY)
+
+
 def test_attributes_in_another_order_are_refused(old: sq.Series) -> None:
     given = old.policy.model_dump(exclude_unset=True)
     given["attributes"] = dict(reversed(given["attributes"].items()))

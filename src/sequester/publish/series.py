@@ -271,6 +271,11 @@ def _refuse_changes(ledger: Ledger, policy: Policy) -> None:
         )
         for key in differences(policy, last.policy_text)
     ]
+    if policy.after is not None and entries and not ledger.carried:
+        message = (
+            "was not there when the series began, and what was published with that ledger is not known here; leave "
+        )
+        problems.append(Problem(f"{message}it out", key="after"))
     names = (tuple(policy.quasi_identifiers), tuple(policy.sensitive))
     if not problems and entries and names != (entries[-1].quasi, entries[-1].sensitive):
         message = "are not in the order in which they were when the series began; put them back in order"
