@@ -101,7 +101,7 @@ def test_a_table_that_is_not_there_is_refused(series: Path, command: str) -> Non
     [
         ("k: 2", "k: 3", "protect.k"),
         ("confidence: 0.6", "confidence: 0.9", "protect.confidence"),
-        ("range: [0, 99]", "range: [0, 120]", "attributes.age"),
+        ("range: [0, 99]", "range: [0, 90]", "attributes.age"),
         ("{role: sensitive}", "{role: sensitive, ordinary: [CANARY-7f3a flu]}", "attributes.illness"),
         ("  illness:", "  note: {role: insensitive}\n  illness:", "attributes.note"),
         ("person: id", "person: number", "person"),

@@ -176,8 +176,8 @@ def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:
 def test_an_attack_that_one_attribute_is_not_open_to_is_noted_with_its_name() -> None:
     rows = ["1 [20-29] flu cook", "2 [20-29] hiv mime"]
     pair = [table(*rows, names="id age ill job"), table(*rows[::-1], names="id age ill job")]
-    promised = {"k": 2, "confidence": 0.5, "lifetime": {"l": 2, "releases": 2}, "against": ["insider", "lifetime"]}
-    found = sq.audit(pair, policy(promised, ill=TRANSIENT, job={"role": "sensitive"}))
+    promised = {"k": 2, "confidence": 0.5, "against": ["outsider"]}
+    found = sq.audit(pair, policy(promised, ill=TRANSIENT, job={"role": "sensitive"}), against=["insider"])
     assert "difference" in found.tried
     assert noted(found, "deniability were not tried on ill: values may change from release to release")
 

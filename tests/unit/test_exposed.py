@@ -110,7 +110,8 @@ def test_every_form_of_an_audit_begins_with_the_people_exposed() -> None:
 
 def test_a_row_order_is_a_number_only_where_it_is_more_than_chance() -> None:
     rows = [f"{n} [{n // 10 * 10}-{n // 10 * 10 + 9}] ill{n % 7}" for n in ((13 * i) % 60 + 20 for i in range(60))]
-    kept = sq.audit([table(*rows), table(*rows)], policy())
+    more = [*rows, "99 [90-99] ill1", "98 [90-99] ill2"]
+    kept = sq.audit([table(*rows), table(*more)], policy(), against=["outsider"])
     assert "row-order" in {finding.attack for finding in kept.findings}
     assert float(kept.reached("row-order")) > 0.5
     mixed = table(*rows).take([(7 * n + 3) % 60 for n in range(60)])

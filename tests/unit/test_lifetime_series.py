@@ -96,15 +96,15 @@ def test_nobody_is_published_where_every_value_is_too_frequent_everywhere(tmp_pa
 
 
 def test_a_confidence_of_single_values_leaves_no_other_value_without_the_lifetime_bound(tmp_path: Path) -> None:
-    policy = rules(attributes__value={"role": "sensitive", "values": "transient", "confidence": {"gout": 0.5}})
-    series = sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY)
+    value = {"role": "sensitive", "values": "transient", "ordinary": ["none"], "confidence": {"gout": 0.5}}
+    series = sq.Series.open(tmp_path / "ward.ledger", rules(attributes__value=value), key=KEY)
     ward = Ward(3)
     for number in range(3):
         series.publish(ward.next(), name=f"r{number}", seed=2**63 + number)
     found = series.audit()
     (history,) = found.histories
-    assert {bound for name, bound in zip(history.values, history.bounds, strict=True) if name != "*"} == {
-        Fraction(1, 2)
+    assert dict(zip(history.values, history.bounds, strict=True)) == {
+        name: Fraction(1) if name in ("none", "*") else Fraction(1, 2) for name in history.values
     }
     assert found.holds
 

@@ -116,7 +116,7 @@ def test_files_with_one_name_are_told_apart_by_their_folder(tmp_path):
 def test_there_is_one_history_per_sensitive_view(combine, views):
     jobs = {"role": "sensitive", "values": "transient", "ordinary": ["none"]}
     ills = {"role": "sensitive", "confidence": {"hiv": 0.2, "*": 0.5}}
-    asked = policy({"k": 2, "confidence": 0.5, "sensitive": combine}, job=jobs, ill=ills)
+    asked = policy({"k": 2, "confidence": 0.5, "sensitive": combine, "against": ["outsider"]}, job=jobs, ill=ills)
     releases = [
         r.append_column("job", pa.array(["none", "cook", "none", "none"])) for r in without_people(FIRST, SECOND)
     ]
@@ -244,7 +244,8 @@ def test_a_permanent_value_that_changes_is_an_error_and_a_transient_one_is_not()
     text = problems(lambda: load_histories([FIRST, later], policy()))
     assert "column 'ill': 2 people have different values in different releases" in text
     assert CANARY not in text
-    (history,) = load_histories([FIRST, later], policy(ill={"role": "sensitive", "values": "transient"}))
+    single = {"k": 2, "confidence": 0.5, "against": ["outsider"]}
+    (history,) = load_histories([FIRST, later], policy(single, ill={"role": "sensitive", "values": "transient"}))
     assert not history.permanent
     assert history.value is None
     assert history.releases[1].value is not None

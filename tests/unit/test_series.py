@@ -290,7 +290,7 @@ def test_all_newcomers_wait_where_a_value_is_too_frequent_among_them(series: sq.
     plan = series.plan(mixed.set_column(3, "value", pa.array(values)), name="second", seed=2**63 + 1)
     assert (plan.waiting.held, plan.records) == (30, 100)
     (note,) = plan.notes
-    assert note.startswith("all 30 newcomers cannot be hidden with this release, and wait")
+    assert note.startswith("all newcomers (30) cannot be hidden with this release, and wait")
     assert "less current than the table" in note
     series.publish(plan)
     values = [*mixed["value"].to_pylist()[:100], *["gout"] * 15, *["flu"] * 15]

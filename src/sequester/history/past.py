@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.history import History
-from sequester.history.label import Labels
+from sequester.history.label import Labels, Rows
 from sequester.history.publication import Publication
 
 
@@ -51,6 +51,14 @@ class Past:
             histories=tuple(self.histories[place] for place in chosen),
             value=tuple(self.value[place] for place in chosen),
         )
+
+    def with_rows(self) -> Past:
+        """The same with whole rows as one view more, where they show more than one view and can be counted."""
+        counted = None if self.labels is None else Rows.of_people(self.first, self.labels, counted=True).counted
+        if counted is None or self.labels is None:
+            return self
+        codes: NDArray[np.int32] = self.labels.of[self.person]
+        return replace(self, histories=(*self.histories, counted), value=(*self.value, codes))
 
     def last_class(self) -> NDArray[np.int32]:
         """Per record, its class of the last release, -1 for those who were not in it."""

@@ -200,7 +200,7 @@ def delays(crowd: Crowd, move: Move, policy: Policy) -> tuple[str, ...]:
         ("people who returned", len(crowd.returners), move.returners),
         ("people who left", len(crowd.leavers), move.leavers),
     )
-    stuck = [f"all {count:,} {kind}" for kind, count, seen in kinds if count and not seen]
+    stuck = [f"all {kind} ({count:,})" for kind, count, seen in kinds if count and not seen]
     if not stuck:
         return ()
     what = (

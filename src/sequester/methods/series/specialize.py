@@ -147,6 +147,8 @@ class Refinement:
         exact: bool = False,
     ) -> Refinement:
         """The table as one class. `exact`: count the rows that remain for everybody, not only where they may be few."""
+        if "neighbor" in against:
+            past = past.with_rows()
         views = [place for place, history in enumerate(past.histories) if history.permanent]
         insider, neighbor = "insider" in against and bool(views), "neighbor" in against and bool(views)
         cuts = Cuts.of(past.first, domains)
