@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sequester.domain.hierarchy import Codes
+from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.history.drift import links_of, steps_of
 from sequester.history.finest import finest_values
 from sequester.history.history import History
@@ -107,8 +107,9 @@ def _told(releases: Releases, known: Membership) -> list[Codes]:
     """The sensitive codes of every release; where people are known, the finest that any release says of each."""
     found = [codes.copy() for codes in releases.sensitive]
     for place, attribute in enumerate(releases.policy.sensitive.values()):
-        if known.rows is not None and attribute.is_graded and attribute.values == "permanent":
-            domain = releases.requirement.domains[place]
+        domain = releases.requirement.domains[place]
+        open_ = attribute.is_graded or EVERYTHING in domain.names[0]
+        if known.rows is not None and open_ and attribute.values == "permanent":
             own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in found], domain)
             for codes, finest in zip(found, own, strict=True):
                 codes[place] = finest

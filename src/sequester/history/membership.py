@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sequester.domain.hierarchy import Codes
+from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.errors import DataError, Problem
 from sequester.history.drift import exact, links_of, steps_of, worth
 from sequester.history.finest import finest_values
@@ -77,7 +77,7 @@ def _publishers_view(releases: Releases) -> Membership:
     for place, (name, attribute) in enumerate(releases.policy.sensitive.items()):
         if attribute.values == "permanent" or attribute.permanent:
             changed = changed_values(people, [codes[place] for codes in stays])
-            if changed and attribute.is_graded:
+            if changed and (attribute.is_graded or EVERYTHING in domains[place].names[0]):
                 own = [codes[place] for codes in releases.sensitive]
                 changed = finest_values(len(people), people.rows, own, domains[place])[1]
             fix = "correct them, or say `values: transient`"

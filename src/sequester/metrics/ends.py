@@ -14,7 +14,7 @@ import numpy as np
 
 from sequester.domain import notation, sets
 from sequester.domain.build import declared, observe
-from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
+from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy, with_blank
 from sequester.domain.intervals import FIRST_DAY, LAST_DAY, number_bounds
 from sequester.policy.model import QuasiIdentifier, Sensitive
 
@@ -25,8 +25,9 @@ def domain_of(
     """The declared domain, or the one that the texts show."""
     found = declared(attribute, path)
     if isinstance(attribute, Sensitive):
-        # `*` is a value that was suppressed: a leaf of its own where that can be.
-        return found if found is not None else observe(attribute, _seen(attribute, texts))
+        found = observe(attribute, _seen(texts)) if found is None else found
+        # `*` is a value that was suppressed: a leaf of its own.
+        return with_blank(found) if EVERYTHING in texts and EVERYTHING not in found.names[0] else found
     ends = _ENDS[attribute.kind](_members(texts, absent=attribute.missing == "category"), attribute)
     if found is not None and not (attribute.kind == "number" and (ends != np.floor(ends)).any()):
         return found
@@ -37,9 +38,7 @@ def domain_of(
     return observe(attribute, ends)
 
 
-def _seen(attribute: Sensitive, texts: Sequence[str]) -> Sequence[str]:
-    if attribute.values != "transient":
-        return texts
+def _seen(texts: Sequence[str]) -> Sequence[str]:
     return [text for text in texts if text != EVERYTHING] or ["\N{NO-BREAK SPACE}"]
 
 
