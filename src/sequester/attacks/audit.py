@@ -295,6 +295,7 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
         tracing,
     )
     from sequester.attacks.deniability_labels import find_labels
+    from sequester.attacks.intersection_rows import find_rows
 
     modules: dict[str, Any] = {
         "difference": difference,
@@ -325,9 +326,10 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
                 return Result()
             if attack == "tracing":
                 return tracing.find(history, semantics=rules.semantics, labels=rules.labels)
-            if history.attribute == WHOLE_ROW and attack == "deniability":
+            if history.attribute == WHOLE_ROW and attack in ("deniability", "intersection"):
                 assert rules.labels is not None
-                return find_labels(history, rules.labels)
+                ask = find_labels if attack == "deniability" else find_rows
+                return ask(history, rules.labels)
             result: Result = modules[attack].find(history, semantics=rules.semantics)
             return result
 

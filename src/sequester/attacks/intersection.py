@@ -95,7 +95,7 @@ def _find(history: History, *, semantics: Semantics, reading: Reading) -> Noted:
     found: list[_Hits] = []
     whose: list[NDArray[np.int64]] = []
     more = 0
-    for path, columns, trajectory in _paths(history):
+    for path, columns, trajectory in paths_of(history):
         used = [tables[column] for column in columns]
         hits, largest = _search(path, used, bounds=history.bounds, as_printed=semantics == "paper")
         if largest is not None:
@@ -135,7 +135,7 @@ def _sizes(history: History) -> NDArray[np.int64]:
     return history.trajectories.size
 
 
-def _paths(history: History) -> list[tuple[NDArray[np.int32], list[int], NDArray[np.int64] | None]]:
+def paths_of(history: History) -> list[tuple[NDArray[np.int32], list[int], NDArray[np.int64] | None]]:
     """Classes to combine: (paths, columns), the releases the columns stand for, and whose trajectories they are."""
     if history.trajectories is not None:
         path = history.trajectories.path
