@@ -30,7 +30,7 @@ SET = {"role": "sensitive", "kind": "set"}
 GRADED = {"role": "sensitive", "hierarchy": TREE, "grades": {"a": "high", "d": "Any"}}
 STAYS = {"role": "insensitive"}
 CHANGES = {"role": "insensitive", "changes": True}
-COLUMNS = {"set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}
+COLUMNS = {"set": SET, "starred set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}
 GRADES = {"a": "X", "b": "b", "c": "c", "d": "Any"}
 """How a graded value is published."""
 
@@ -199,7 +199,15 @@ def from_json(text: str) -> Case | Story:
 
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.75)
 SHARES = st.sampled_from(CONFIDENCES)
-LETTERS = {"plain": "abcd", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "none"), "graded": "abcd", "stays": "uv"}
+LETTERS = {
+    "plain": "abcd",
+    "few": "ab",
+    "set": ("a", "b", "a;b", "c", "b;c", "none"),
+    "graded": "abcd",
+    "stays": "uv",
+    "starred": "abc*",
+    "starred set": ("a", "b", "a;b", "c", "*"),
+}
 
 
 @st.composite
@@ -217,9 +225,14 @@ def columns_and_cells(
         if kind == "graded":
             letters[name] = ("a", "b", "c", "X", "Y", "Any")
         if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
-            column = {**column, "ordinary": ["none" if kind == "set" else draw(st.sampled_from("ab"))]}
+            free = (
+                st.sampled_from([["none"], ["none"], ["b", "c", "none"]])
+                if column is SET
+                else st.sampled_from([["a"], ["b"]])
+            )
+            column = {**column, "ordinary": draw(free)}
         if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
-            named = sorted(set("abc") - set(column.get("ordinary", ())))
+            named = sorted(set("ac") - set(column.get("ordinary", ())))
             others = draw(st.sampled_from([{}, {"*": 0.6}, {"*": 0.75}]))
             column = {**column, "confidence": {draw(st.sampled_from(named)): draw(SHARES), **others}}
         columns[name] = column
@@ -353,7 +366,9 @@ def _random_column(random: Random, kind: str) -> dict[str, Any]:
     column: dict[str, Any] = COLUMNS.get(kind, PLAIN)
     if column["role"] == "sensitive":
         if random.random() < 0.25:
-            column = {**column, "ordinary": ["none" if kind == "set" else random.choice("ab")]}
+            free = [["none"], ["b", "c", "none"]] if column is SET else [["a"], ["b"], ["b", "c"]]
+            column = {**column, "ordinary": random.choice(free)}
         if random.random() < 0.15:
-            column = {**column, "confidence": {"c": random.choice(CONFIDENCES), "*": 0.75}}
+            named = "d" if "c" in column.get("ordinary", ()) else "c"
+            column = {**column, "confidence": {named: random.choice(CONFIDENCES), "*": 0.75}}
     return column

@@ -47,6 +47,12 @@ def test_nodes(case: Case) -> None:
 
 
 @often
+@given(cases(kinds=("starred", "starred set", "stays")))
+def test_stars_that_may_hide_any_value(case: Case) -> None:
+    judge(case)
+
+
+@often
 @given(cases(kinds=("graded",), differently="Any"))
 def test_nodes_that_are_finer_in_another_release(case: Case) -> None:
     judge(case)
