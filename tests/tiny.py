@@ -43,6 +43,7 @@ class Case:
     cells       per person, her cells of the columns that stay
     releases    classes of people, by name
     different   cells that are written otherwise: [release, person, column, cell]
+    combine     how several sensitive attributes are protected: each, joint (their combination) or both
     """
 
     k: int
@@ -51,6 +52,7 @@ class Case:
     cells: dict[str, Cells]
     releases: list[list[list[str]]]
     different: list[list[Any]]
+    combine: str = "each"
 
     @property
     def policy(self) -> sq.Policy:
@@ -60,7 +62,12 @@ class Case:
                 "series": "tiny",
                 "person": "id",
                 "attributes": {"q": {"role": "quasi-identifier", "changes": True}, **self.columns},
-                "protect": {"k": self.k, "confidence": self.confidence, "against": ["insider"]},
+                "protect": {
+                    "k": self.k,
+                    "confidence": self.confidence,
+                    "against": ["insider"],
+                    "sensitive": self.combine,
+                },
             }
         )
 
@@ -98,7 +105,11 @@ class Case:
             column_of(self.columns[name], self.confidence, {label[at] for label in labels})
             for at, name in enumerate(names)
         )
-        return Published(columns, releases, written=not self.different)
+        published = Published(columns, releases, written=not self.different)
+        together = [at for at, name in enumerate(names) if self.columns[name]["role"] == "sensitive"]
+        if self.combine == "each" or len(together) == 1:
+            return published
+        return _combined(published, together, alone=self.combine == "joint")
 
 
 @dataclass(frozen=True)
@@ -186,6 +197,25 @@ def column_of(column: Mapping[str, Any], confidence: Any, cells: set[str]) -> Co
     return Column({v: Fraction(str(share)) for v, share in bounds.items() if share < 1}, separator, below)
 
 
+def _combined(published: Published, together: list[int], *, alone: bool) -> Published:
+    """The same with one more cell in every label: those of these columns, each bounded as the strictest of them."""
+
+    def whole(label: Label) -> str:
+        return " and ".join(label[at] for at in together)
+
+    bounds = {
+        whole(label): min(published.columns[at].bounds.get(label[at], Fraction(1)) for at in together)
+        for _, _, label in published.shown
+    }
+    columns = tuple(replace(column, bounds={}) if alone else column for column in published.columns)
+    releases = tuple(
+        tuple(replace(one, labels=tuple((*label, whole(label)) for label in one.labels)) for one in release)
+        for release in published.releases
+    )
+    bounded = Column({value: bound for value, bound in bounds.items() if bound < 1})
+    return replace(published, columns=(*columns, bounded), releases=releases)
+
+
 def to_json(what: Case | Story) -> str:
     return json.dumps({"kind": type(what).__name__, **asdict(what)}, indent=1, sort_keys=True) + "\n"
 
@@ -264,6 +294,7 @@ def cases(
     people: tuple[int, int] = (4, 8),
     ks: tuple[int, ...] = (2, 2, 3),
     differently: str | None = None,
+    combine: tuple[str, ...] = ("each",),
 ) -> Case:
     """Any classes of at least k people. `differently`: a cell that some of a person's rows show instead of her own."""
     k = draw(st.sampled_from(ks))
@@ -282,7 +313,7 @@ def cases(
             for person in (person for one in release for person in one):
                 if draw(st.integers(0, 3)) == 0:
                     different.append([number, person, "s", differently])
-    case = Case(k, draw(SHARES), columns, cells, made, different)
+    case = Case(k, draw(SHARES), columns, cells, made, different, draw(st.sampled_from(combine)))
     return _bearable(case) if draw(st.integers(0, 3)) else case
 
 

@@ -35,6 +35,12 @@ def test_several_columns_in_two_or_three_releases(case: Case) -> None:
 
 
 @often
+@given(cases(kinds=("plain", "few", "few", "stays"), combine=("joint", "both")))
+def test_attributes_that_are_protected_together(case: Case) -> None:
+    judge(case)
+
+
+@often
 @given(cases(kinds=("set", "stays")))
 def test_sets(case: Case) -> None:
     judge(case)
