@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -106,10 +106,7 @@ class Case:
             for at, name in enumerate(names)
         )
         published = Published(columns, releases, written=not self.different)
-        together = [at for at, name in enumerate(names) if self.columns[name]["role"] == "sensitive"]
-        if self.combine == "each" or len(together) == 1:
-            return published
-        return _combined(published, together, alone=self.combine == "joint")
+        return _protected(published, names, self.columns, self.combine)
 
 
 @dataclass(frozen=True)
@@ -125,6 +122,7 @@ class Story:
     cells: dict[str, Cells]
     points: dict[str, list[int]]
     present: list[list[str]]
+    combine: str = "each"
 
     @property
     def policy(self) -> sq.Policy:
@@ -138,7 +136,12 @@ class Story:
                     "sex": {"role": "quasi-identifier", "hierarchy": {"Person": ["f", "m"]}},
                     **self.columns,
                 },
-                "protect": {"k": self.k, "confidence": self.confidence, "against": self.against},
+                "protect": {
+                    "k": self.k,
+                    "confidence": self.confidence,
+                    "against": self.against,
+                    "sensitive": self.combine,
+                },
                 "method": {"name": self.method},
                 "infeasible": self.infeasible,
             }
@@ -166,13 +169,14 @@ class Story:
     def published(self, releases: list[list[list[str]]]) -> Published:
         """With these classes of people."""
         labels = [self.label(person) for person in self.cells]
-        return Published(
+        published = Published(
             tuple(
                 column_of(self.columns[name], self.confidence, {label[at] for label in labels})
                 for at, name in enumerate(self.names)
             ),
             tuple(tuple(Class(tuple(c), tuple(map(self.label, c))) for c in release) for release in releases),
         )
+        return _protected(published, self.names, self.columns, self.combine)
 
 
 def stays(column: Mapping[str, Any]) -> bool:
@@ -197,8 +201,13 @@ def column_of(column: Mapping[str, Any], confidence: Any, cells: set[str]) -> Co
     return Column({v: Fraction(str(share)) for v, share in bounds.items() if share < 1}, separator, below)
 
 
-def _combined(published: Published, together: list[int], *, alone: bool) -> Published:
-    """The same with one more cell in every label: those of these columns, each bounded as the strictest of them."""
+def _protected(
+    published: Published, names: Sequence[str], columns: Mapping[str, Mapping[str, Any]], combine: str
+) -> Published:
+    """Where attributes are protected together every label has one more cell: theirs, bounded as the strictest."""
+    together = [at for at, name in enumerate(names) if columns[name]["role"] == "sensitive"]
+    if combine == "each" or len(together) == 1:
+        return published
 
     def whole(label: Label) -> str:
         return " and ".join(label[at] for at in together)
@@ -207,13 +216,13 @@ def _combined(published: Published, together: list[int], *, alone: bool) -> Publ
         whole(label): min(published.columns[at].bounds.get(label[at], Fraction(1)) for at in together)
         for _, _, label in published.shown
     }
-    columns = tuple(replace(column, bounds={}) if alone else column for column in published.columns)
+    own = tuple(replace(column, bounds={}) if combine == "joint" else column for column in published.columns)
     releases = tuple(
         tuple(replace(one, labels=tuple((*label, whole(label)) for label in one.labels)) for one in release)
         for release in published.releases
     )
     bounded = Column({value: bound for value, bound in bounds.items() if bound < 1})
-    return replace(published, columns=(*columns, bounded), releases=releases)
+    return replace(published, columns=(*own, bounded), releases=releases)
 
 
 def to_json(what: Case | Story) -> str:
@@ -386,6 +395,7 @@ def random_story(random: Random, method: str) -> Story:
         cells,
         {person: [random.randrange(8), random.randrange(2)] for person in everybody},
         here,
+        random.choice(["each", "joint", "both"]) if {"plain", "few", "stays", "changes"}.issuperset(kinds) else "each",
     )
     # Where the groups and the first table keep it as a whole, there is something to publish.
     whole = story.published([[group] for group in [here[0], *(group for group in groups if len(group) > 1)]])
