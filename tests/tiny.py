@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import sequester as sq
@@ -30,7 +31,7 @@ SET = {"role": "sensitive", "kind": "set"}
 GRADED = {"role": "sensitive", "hierarchy": TREE, "grades": {"a": "high", "d": "Any"}}
 STAYS = {"role": "insensitive"}
 CHANGES = {"role": "insensitive", "changes": True}
-COLUMNS = {"set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}
+COLUMNS = {"set": SET, "starred set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}
 GRADES = {"a": "X", "b": "b", "c": "c", "d": "Any"}
 """How a graded value is published."""
 
@@ -43,6 +44,7 @@ class Case:
     cells       per person, her cells of the columns that stay
     releases    classes of people, by name
     different   cells that are written otherwise: [release, person, column, cell]
+    combine     how several sensitive attributes are protected: each, joint (their combination) or both
     """
 
     k: int
@@ -51,6 +53,7 @@ class Case:
     cells: dict[str, Cells]
     releases: list[list[list[str]]]
     different: list[list[Any]]
+    combine: str = "each"
 
     @property
     def policy(self) -> sq.Policy:
@@ -60,7 +63,12 @@ class Case:
                 "series": "tiny",
                 "person": "id",
                 "attributes": {"q": {"role": "quasi-identifier", "changes": True}, **self.columns},
-                "protect": {"k": self.k, "confidence": self.confidence, "against": ["insider"]},
+                "protect": {
+                    "k": self.k,
+                    "confidence": self.confidence,
+                    "against": ["insider"],
+                    "sensitive": self.combine,
+                },
             }
         )
 
@@ -98,7 +106,8 @@ class Case:
             column_of(self.columns[name], self.confidence, {label[at] for label in labels})
             for at, name in enumerate(names)
         )
-        return Published(columns, releases, written=not self.different)
+        published = Published(columns, releases, written=not self.different)
+        return _protected(published, names, self.columns, self.combine)
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ class Story:
     cells: dict[str, Cells]
     points: dict[str, list[int]]
     present: list[list[str]]
+    combine: str = "each"
 
     @property
     def policy(self) -> sq.Policy:
@@ -127,7 +137,12 @@ class Story:
                     "sex": {"role": "quasi-identifier", "hierarchy": {"Person": ["f", "m"]}},
                     **self.columns,
                 },
-                "protect": {"k": self.k, "confidence": self.confidence, "against": self.against},
+                "protect": {
+                    "k": self.k,
+                    "confidence": self.confidence,
+                    "against": self.against,
+                    "sensitive": self.combine,
+                },
                 "method": {"name": self.method},
                 "infeasible": self.infeasible,
             }
@@ -155,13 +170,14 @@ class Story:
     def published(self, releases: list[list[list[str]]]) -> Published:
         """With these classes of people."""
         labels = [self.label(person) for person in self.cells]
-        return Published(
+        published = Published(
             tuple(
                 column_of(self.columns[name], self.confidence, {label[at] for label in labels})
                 for at, name in enumerate(self.names)
             ),
             tuple(tuple(Class(tuple(c), tuple(map(self.label, c))) for c in release) for release in releases),
         )
+        return _protected(published, self.names, self.columns, self.combine)
 
 
 def stays(column: Mapping[str, Any]) -> bool:
@@ -186,6 +202,30 @@ def column_of(column: Mapping[str, Any], confidence: Any, cells: set[str]) -> Co
     return Column({v: Fraction(str(share)) for v, share in bounds.items() if share < 1}, separator, below)
 
 
+def _protected(
+    published: Published, names: Sequence[str], columns: Mapping[str, Mapping[str, Any]], combine: str
+) -> Published:
+    """Where attributes are protected together every label has one more cell: theirs, bounded as the strictest."""
+    together = [at for at, name in enumerate(names) if columns[name]["role"] == "sensitive"]
+    if combine == "each" or len(together) == 1:
+        return published
+
+    def whole(label: Label) -> str:
+        return " and ".join(label[at] for at in together)
+
+    bounds = {
+        whole(label): min(published.columns[at].bounds.get(label[at], Fraction(1)) for at in together)
+        for _, _, label in published.shown
+    }
+    own = tuple(replace(column, bounds={}) if combine == "joint" else column for column in published.columns)
+    releases = tuple(
+        tuple(replace(one, labels=tuple((*label, whole(label)) for label in one.labels)) for one in release)
+        for release in published.releases
+    )
+    bounded = Column({value: bound for value, bound in bounds.items() if bound < 1})
+    return replace(published, columns=(*own, bounded), releases=releases)
+
+
 def to_json(what: Case | Story) -> str:
     return json.dumps({"kind": type(what).__name__, **asdict(what)}, indent=1, sort_keys=True) + "\n"
 
@@ -199,7 +239,15 @@ def from_json(text: str) -> Case | Story:
 
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.75)
 SHARES = st.sampled_from(CONFIDENCES)
-LETTERS = {"plain": "abcd", "few": "ab", "set": ("a", "b", "a;b", "c", "b;c", "none"), "graded": "abcd", "stays": "uv"}
+LETTERS = {
+    "plain": "abcd",
+    "few": "ab",
+    "set": ("a", "b", "a;b", "c", "b;c", "none"),
+    "graded": "abcd",
+    "stays": "uv",
+    "starred": "abc*",
+    "starred set": ("a", "b", "a;b", "c", "*"),
+}
 
 
 @st.composite
@@ -217,9 +265,14 @@ def columns_and_cells(
         if kind == "graded":
             letters[name] = ("a", "b", "c", "X", "Y", "Any")
         if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
-            column = {**column, "ordinary": ["none" if kind == "set" else draw(st.sampled_from("ab"))]}
+            free = (
+                st.sampled_from([["none"], ["none"], ["b", "c", "none"]])
+                if column is SET
+                else st.sampled_from([["a"], ["b"]])
+            )
+            column = {**column, "ordinary": draw(free)}
         if column["role"] == "sensitive" and draw(st.integers(0, 3)) == 0:
-            named = sorted(set("abc") - set(column.get("ordinary", ())))
+            named = sorted(set("ac") - set(column.get("ordinary", ())))
             others = draw(st.sampled_from([{}, {"*": 0.6}, {"*": 0.75}]))
             column = {**column, "confidence": {draw(st.sampled_from(named)): draw(SHARES), **others}}
         columns[name] = column
@@ -251,6 +304,7 @@ def cases(
     people: tuple[int, int] = (4, 8),
     ks: tuple[int, ...] = (2, 2, 3),
     differently: str | None = None,
+    combine: tuple[str, ...] = ("each",),
 ) -> Case:
     """Any classes of at least k people. `differently`: a cell that some of a person's rows show instead of her own."""
     k = draw(st.sampled_from(ks))
@@ -263,13 +317,16 @@ def cases(
         most = draw(st.integers(1, max(1, len(present) // k)))
         where = draw(st.lists(st.integers(0, most - 1), min_size=len(present), max_size=len(present)))
         made.append(list(_classes(present, where, k)))
+    shown = {who for release in made for one in release for who in one}
+    # Where a column shows nothing but `*`, nobody knows what it could hide.
+    assume(all({cells[who].get(name) for who in shown} != {"*"} for name in columns))
     different: list[list[Any]] = []
     if differently is not None:
         for number, release in enumerate(made):
             for person in (person for one in release for person in one):
                 if draw(st.integers(0, 3)) == 0:
                     different.append([number, person, "s", differently])
-    case = Case(k, draw(SHARES), columns, cells, made, different)
+    case = Case(k, draw(SHARES), columns, cells, made, different, draw(st.sampled_from(combine)))
     return _bearable(case) if draw(st.integers(0, 3)) else case
 
 
@@ -342,6 +399,7 @@ def random_story(random: Random, method: str) -> Story:
         cells,
         {person: [random.randrange(8), random.randrange(2)] for person in everybody},
         here,
+        random.choice(["each", "joint", "both"]) if {"plain", "few", "stays", "changes"}.issuperset(kinds) else "each",
     )
     # Where the groups and the first table keep it as a whole, there is something to publish.
     whole = story.published([[group] for group in [here[0], *(group for group in groups if len(group) > 1)]])
@@ -353,7 +411,9 @@ def _random_column(random: Random, kind: str) -> dict[str, Any]:
     column: dict[str, Any] = COLUMNS.get(kind, PLAIN)
     if column["role"] == "sensitive":
         if random.random() < 0.25:
-            column = {**column, "ordinary": ["none" if kind == "set" else random.choice("ab")]}
+            free = [["none"], ["b", "c", "none"]] if column is SET else [["a"], ["b"], ["b", "c"]]
+            column = {**column, "ordinary": random.choice(free)}
         if random.random() < 0.15:
-            column = {**column, "confidence": {"c": random.choice(CONFIDENCES), "*": 0.75}}
+            named = "d" if "c" in column.get("ordinary", ()) else "c"
+            column = {**column, "confidence": {named: random.choice(CONFIDENCES), "*": 0.75}}
     return column

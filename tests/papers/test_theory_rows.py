@@ -98,6 +98,14 @@ def test_sets_that_are_safe_value_by_value_are_not_safe_whole() -> None:
     assert set(exposed(audit)) == set(range(1, 9))
 
 
+def test_ordinary_values_of_a_set_tell_sets_apart_that_are_one_for_its_only_bounded_value() -> None:
+    sets = {person: cells.replace(" ", ";") for person, cells in EIGHT.items()}
+    free = ["b", *(f"z{number}" for number in range(1, 9))]
+    rules = policy({"s": {"role": "sensitive", "kind": "set", "ordinary": free}})
+    audit = sq.audit([released(classes, sets, "s") for classes in TWICE], rules)
+    assert exposed(audit) == {person: {"a"} for person in EIGHT if EIGHT[person][0] == "a"}
+
+
 # Tracing.
 
 

@@ -35,6 +35,12 @@ def test_several_columns_in_two_or_three_releases(case: Case) -> None:
 
 
 @often
+@given(cases(kinds=("plain", "few", "few", "stays"), combine=("joint", "both")))
+def test_attributes_that_are_protected_together(case: Case) -> None:
+    judge(case)
+
+
+@often
 @given(cases(kinds=("set", "stays")))
 def test_sets(case: Case) -> None:
     judge(case)
@@ -43,6 +49,12 @@ def test_sets(case: Case) -> None:
 @often
 @given(cases(kinds=("graded", "few", "stays")))
 def test_nodes(case: Case) -> None:
+    judge(case)
+
+
+@often
+@given(cases(kinds=("starred", "starred set", "stays")))
+def test_stars_that_may_hide_any_value(case: Case) -> None:
     judge(case)
 
 

@@ -146,10 +146,15 @@ class Labels:
                 cells.append(codes)
                 texts.append(tuple(names))
         asked = [sight for sight in sights if sight.permanent]
-        if not columns or (len(columns) == 1 and len(asked) == 1):
+        if not columns or (len(columns) == len(asked) == 1 and _tells_all(asked[0].codes, cells[0])):
             return None
         answers = [(sight.view.name, sight.codes, sight.names, sight.bounds) for sight in asked]
         return cls.of_cells(columns, np.array(cells, np.int32), texts, answers)
+
+
+def _tells_all(answers: Codes, cells: Codes) -> bool:
+    """Whether a view tells all cells apart; that of one element of sets, or of what nodes and `*` hide, need not."""
+    return len(np.unique(answers)) == len(np.unique(cells))
 
 
 WHOLE_ROW = "the whole row"
