@@ -169,9 +169,10 @@ def chains(
             present[release:, 0] = True
     protect: dict[str, object] = {"k": draw(st.sampled_from(ks))}
     if criteria:
-        if draw(st.booleans()):
-            protect["confidence"] = draw(st.sampled_from([0.5, 0.6, 0.75]))
         other = draw(st.sampled_from(["none", "none", "entropy", "recursive", "alpha"]))
+        # Diversity and alpha alone bound nothing over releases, and are refused.
+        if draw(st.booleans()) or other != "none":
+            protect["confidence"] = draw(st.sampled_from([0.5, 0.6, 0.75]))
         if other == "entropy":
             protect["diversity"] = {"kind": "entropy", "l": draw(st.sampled_from([1.3, 1.8]))}
         elif other == "recursive":
@@ -258,6 +259,7 @@ def random_chain(
         protect["confidence"] = float(random.choice([0.5, 0.6, 0.75]))
     if criteria and random.random() < 0.3:
         protect["diversity"] = {"kind": "entropy", "l": float(random.choice([1.3, 1.8]))}
+        protect.setdefault("confidence", 0.75)
     links = random.random(len(domains)) < (1.0 if random.random() < 0.7 else 0.5)
     return Chain(domains, points, value, present, protect, links)
 
