@@ -20,6 +20,8 @@ Codes = NDArray[np.int32]
 
 EVERYTHING = "*"
 MISSING = "missing"
+UNSEEN = "\N{NO-BREAK SPACE}"
+"""Stands for the values of a column of which none is shown."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.cover import Cover, of_nodes, of_sets, of_values
-from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
+from sequester.domain.hierarchy import EVERYTHING, UNSEEN, Codes, Hierarchy
 from sequester.domain.nodes import grade, is_value
 from sequester.errors import PolicyError, Problem
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
@@ -116,7 +116,7 @@ class Requirement:
             domains=domains,
             combine=protect.sensitive,
             confidence=tuple(
-                None if c is None else Confidence(_strictest_of(c, names, (*attribute.ordinary, EVERYTHING)))
+                None if c is None else Confidence(_strictest_of(c, names, (*attribute.ordinary, EVERYTHING, UNSEEN)))
                 for c, names, attribute in zip(given, values, sensitive.values(), strict=True)
             ),
             alpha=tuple(

@@ -43,7 +43,6 @@ class History:
                happen; None where what does not stay may change freely
     permanent  whether a person keeps her value; otherwise it may differ in every release
     kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
-    blank      of changing values, the code of a value that is suppressed
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
     diversity, closeness   what is required of every class beside k and the bounds
@@ -59,7 +58,6 @@ class History:
     links: NDArray[np.bool_]
     permanent: bool = True
     kept: int | None = None
-    blank: int | None = None
     people: tuple[Any, ...] = ()
     releases: tuple[Publication, ...] = ()
     trajectories: Trajectories | None = None

@@ -134,7 +134,6 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         steps=steps_of(policy),
         permanent=sight.permanent,
         kept=sight.kept,
-        blank=sight.blank,
         people=known.people,
         diversity=sight.view.diversity,
         closeness=sight.view.closeness,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
+from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.guarantees.lifetime import lifetime_bounds
 from sequester.guarantees.requirement import OTHER, Requirement, View
 from sequester.policy.model import Policy
@@ -30,7 +30,6 @@ class Sight:
     codes   per record, the code of its value among `names`
     of      per code of the attribute (where the view is of one), the code here
     kept    of changing values, the code of people who have a value that stays
-    blank   of changing values, the code of a value that is suppressed
     """
 
     view: View
@@ -40,7 +39,6 @@ class Sight:
     permanent: bool
     of: Codes | None = None
     kept: int | None = None
-    blank: int | None = None
 
 
 def sights_of(
@@ -94,9 +92,8 @@ def _sights(
     # The last answer to a question about elements is that it is none of them.
     asked = names if view.element is None and view.names is None else names[:-1]
     changing = (*lifetime_bounds(policy, view.name, asked, bounds[: len(asked)]), *bounds[len(asked) :])
-    blank = 1 if view.element is not None else names.index(EVERYTHING) if EVERYTHING in names else None
     if not stays:
-        yield Sight(view, view.codes, names, changing, permanent=False, of=view.of, blank=blank)
+        yield Sight(view, view.codes, names, changing, permanent=False, of=view.of)
         return
     keeps = np.array([name in stays for name in names])
     assert view.of is not None
@@ -113,7 +110,6 @@ def _sights(
             permanent=permanent,
             of=number[view.of],
             kept=None if permanent else len(places),
-            blank=None if permanent or blank is None else int(number[blank]),
         )
 
 
@@ -129,5 +125,4 @@ def _compacted(sight: Sight) -> Sight:
         permanent=sight.permanent,
         of=None if sight.of is None else place[sight.of],
         kept=None if sight.kept is None or place[sight.kept] < 0 else int(place[sight.kept]),
-        blank=None if sight.blank is None or place[sight.blank] < 0 else int(place[sight.blank]),
     )

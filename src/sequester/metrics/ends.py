@@ -14,7 +14,7 @@ import numpy as np
 
 from sequester.domain import notation, sets
 from sequester.domain.build import declared, observe
-from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy, with_blank
+from sequester.domain.hierarchy import EVERYTHING, MISSING, UNSEEN, Hierarchy, with_blank
 from sequester.domain.intervals import FIRST_DAY, LAST_DAY, number_bounds
 from sequester.policy.model import QuasiIdentifier, Sensitive
 
@@ -39,7 +39,7 @@ def domain_of(
 
 
 def _seen(texts: Sequence[str]) -> Sequence[str]:
-    return [text for text in texts if text != EVERYTHING] or ["\N{NO-BREAK SPACE}"]
+    return [text for text in texts if text != EVERYTHING] or [UNSEEN]
 
 
 def unbounded(kind: str, text: str) -> bool:

@@ -60,7 +60,6 @@ def recall(
             steps=steps_of(policy),
             permanent=permanent,
             kept=sight.kept,
-            blank=sight.blank,
             people=tuple(range(people)),
             trajectories=trajectories if state.releases else None,
             value=np.where(of >= 0, codes, -1).astype(np.int32) if permanent and state.releases else None,
