@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import EVERYTHING
+from sequester.domain.hierarchy import EVERYTHING, UNSEEN
 from sequester.guarantees.criterion import exact
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def lifetime_bounds(
     declared = policy.sensitive.get(attribute)
     if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
         return tuple(bounds)
-    limit, free = 1 / exact(policy.protect.lifetime.l), {*declared.ordinary, EVERYTHING}
+    limit, free = 1 / exact(policy.protect.lifetime.l), {*declared.ordinary, EVERYTHING, UNSEEN}
     return tuple(bound if name in free else min(bound, limit) for name, bound in zip(names, bounds, strict=True))
 
 
