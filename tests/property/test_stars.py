@@ -89,5 +89,11 @@ def test_stars_are_tied_to_a_value_beyond_the_promise_in_a_series_of_others() ->
 def test_a_column_of_nothing_but_stars_says_nothing() -> None:
     table = pa.table({"id": ["1", "2"], "q": ["3", "3"], "s": ["*", "*"]})
     attributes = {"q": {"role": "quasi-identifier"}, "s": {"role": "sensitive"}}
-    raw = {"version": 1, "series": "s", "person": "id", "attributes": attributes, "protect": {"k": 2, "confidence": 0.5}}
+    raw = {
+        "version": 1,
+        "series": "s",
+        "person": "id",
+        "attributes": attributes,
+        "protect": {"k": 2, "confidence": 0.5},
+    }
     assert sq.audit([table, table], sq.Policy.model_validate(raw)).holds

@@ -26,6 +26,7 @@ from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.emit import as_printed, write_table
 from sequester.publish.exact import Judged
+from sequester.publish.kept import with_current_cells
 from sequester.publish.recall import rows_of
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
@@ -128,6 +129,7 @@ def make_candidate(
         notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
         last = attempt == _REPAIRS - 1
         classes = merged if last else printed(fall_back(past, classes, merged, audit.findings))
+    records = with_current_cells(records, policy, past.retained, classes.member, seed=seed)
     table = write_table(records, classes, order, numbers=policy.output.numbers)
     if isinstance(policy.method, Group) and registered is None:
         notes += _spent(histories, past, policy)
