@@ -214,8 +214,9 @@ def audit_histories(
         for why, attributes in reasons.items():
             on = () if len(attributes) == len(looked_at) else tuple(attributes)
             untried.setdefault((on, why), []).append(attack)
-    if rows is not None and rows.counted is None and (apart := [a for a in attacks if a in ATTACKS["neighbor"]]):
-        notes.append(f"{_listed(apart)} looked at single attributes: there are too many different rows to count them")
+    apart = [attack for attack in attacks if attack in ATTACKS["neighbor"]]
+    if rows is not None and rows.counted is None and apart:
+        untried[(WHOLE_ROW,), "there are too many different rows to count them"] = apart
     if registered is not None and "breach" not in attacks:
         notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     return Audit(
