@@ -35,6 +35,7 @@ class Audit:
     """Who is exposed, what was tried, what it reached, and what was not tried, about which nothing is said.
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
+    `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it.
     """
 
     findings: tuple[Finding, ...]
@@ -44,6 +45,7 @@ class Audit:
     histories: tuple[History, ...]
     published: tuple[History, ...] = ()
     untried: tuple[Untried, ...] = ()
+    unsolved: int = 0
 
     @property
     def holds(self) -> bool:
@@ -188,6 +190,7 @@ def audit_histories(
     measures: dict[str, float] = {}
     tried = []
     notes = [note for history in histories for note in history.notes]
+    unsolved = 0
     untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for number, attack in enumerate(attacks):
         if progress is not None:
@@ -203,6 +206,7 @@ def audit_histories(
             found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
             findings += _untold(found, findings) if history in again and not merged else found
             notes += result.notes
+            unsolved += result.unsolved
             if result.measure is not None:
                 pick = min if attack in SMALLEST else max
                 measures[attack] = pick(result.measure, measures.get(attack, result.measure))
@@ -226,6 +230,7 @@ def audit_histories(
         notes=tuple(dict.fromkeys(notes)),
         histories=(*histories, *(() if rows is None else (rows.people,))),
         published=tuple(published or ()),
+        unsolved=unsolved,
         untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
     )
 
@@ -280,7 +285,7 @@ def _bounded(attack: str, history: History, result: Result) -> Noted:
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
-    return Noted(findings, result.measure, (*notes, *say_more(attack, attribute, more)))
+    return Noted(findings, result.measure, (*notes, *say_more(attack, attribute, more)), unsolved=result.unsolved)
 
 
 def _try(attack: str, history: History, rules: _Rules) -> Result:

@@ -24,9 +24,10 @@ from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 from scipy.sparse.csgraph import connected_components
 
+from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Told
 from sequester.attacks.index import Index
-from sequester.attacks.pairs import Known, Pairs, shown_pairs
+from sequester.attacks.pairs import LARGEST, Known, Pairs, shown_pairs
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked
@@ -54,12 +55,23 @@ def find_labels(history: History, labels: Labels) -> Result:
     part = linked(known.path, known.classes)
     touched = np.zeros(int(part.max()) + 1, np.bool_)
     touched[part[asked.trajectory[asked.exceeds]]] = True
+    large = touched & (np.bincount(part, weights=_breadth(known), minlength=len(touched)) > LARGEST)
+    touched &= ~large
     program = _Program.of(known, labels, asked, touched[part])
     found = list(program.breaches())
     told = _Teller(history, labels, known, program)
     strain = max(_unavoidable(known, labels, asked, part, touched, program), asked.single(known, labels))
     largest = max(float(question.bound) for question in labels.questions)
-    return Result([told.finding(breach) for breach in found], min(1.0, round(strain * largest, 9)))
+    left = int(np.count_nonzero(large[part]))
+    note = f"deniability: {left:,} groups of people with one history are in parts too large to compare whole rows in"
+    findings = [told.finding(breach) for breach in found]
+    return Noted(findings, min(1.0, round(strain * largest, 9)), (note,) if left else (), unsolved=left)
+
+
+def _breadth(known: Known) -> Integers:
+    """Per trajectory, the fewest labels that one of its classes shows: it has no more unknowns than that."""
+    shown = np.bincount(known.key // known.labels, minlength=known.classes)
+    return np.asarray(np.where(known.path >= 0, shown[known.path], np.iinfo(np.int64).max).min(axis=1))
 
 
 def _unavoidable(

@@ -83,7 +83,11 @@ class Told(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class Result:
-    """The findings of one attack on one history, and the number it is measured by; None when it cannot be tried."""
+    """The findings of one attack on one history, and the number it is measured by; None when it cannot be tried.
+
+    unsolved  how much was too large to be decided: rows, or groups of people
+    """
 
     findings: list[Finding] = field(default_factory=list)
     measure: float | None = None
+    unsolved: int = field(default=0, kw_only=True)

@@ -34,6 +34,10 @@ Mask = NDArray[np.bool_]
 
 # Releases up to which every two are compared before the program is solved; of more, each with the next.
 _ALL_PAIRS = 8
+LARGEST = 200_000
+"""Pairs of a component that are solved at most."""
+# Pairs that are solved together.
+_SOLVED = 4000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,8 +149,31 @@ def strike_out(known: Known, pairs: Pairs) -> tuple[Pairs, dict[tuple[int, int],
     return pairs.take(left), alone
 
 
-def possible(known: Known, pairs: Pairs) -> Mask:
-    """Which pairs moves can reach, by the program; they must be of whole components."""
+def possible(known: Known, pairs: Pairs, part: NDArray[np.int32]) -> Mask:
+    """Which pairs moves can reach, by the program; `part` is the component of every trajectory, each whole.
+
+    Components are solved some at a time: one program of everything takes far longer than many small ones. Of those
+    that are too large to be solved all pairs are taken for possible.
+    """
+    of = part[pairs.trajectory]
+    size = np.bincount(of, minlength=1)
+    batch = ((np.cumsum(size) - size) // _SOLVED)[of]
+    reached = too_large(pairs, part)
+    order = np.argsort(np.where(reached, -1, batch), kind="stable")[np.count_nonzero(reached) :]
+    for rows in np.split(order, np.flatnonzero(np.diff(batch[order])) + 1) if len(order) else ():
+        chosen = np.zeros(len(pairs), np.bool_)
+        chosen[rows] = True
+        reached[chosen] = _reached(known, pairs.take(chosen))
+    return reached
+
+
+def too_large(pairs: Pairs, part: NDArray[np.int32]) -> Mask:
+    """Pairs of components that have too many of them for a program."""
+    of = part[pairs.trajectory]
+    return np.asarray((np.bincount(of, minlength=1) > LARGEST)[of])
+
+
+def _reached(known: Known, pairs: Pairs) -> Mask:
     others = np.flatnonzero(pairs.count == 0)
     if not len(others):
         return np.ones(len(pairs), np.bool_)

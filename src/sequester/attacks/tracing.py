@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.index import Index
-from sequester.attacks.pairs import Known, Pairs, possible, shown_pairs, strike_out
+from sequester.attacks.pairs import Known, Pairs, possible, shown_pairs, strike_out, too_large
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked
@@ -59,12 +60,15 @@ def find(history: History, *, semantics: Semantics = "exact", labels: Labels | N
     touched[of_class[known.key[few] // known.labels]] = True
     pairs = shown_pairs(known, touched[part])
     left, alone = strike_out(known, pairs)
-    left = left.take(possible(known, left))
+    left = left.take(possible(known, left, part))
+    open_ = known.candidates(left, too_large(left, part)) > 0
     owners = np.where(few, known.candidates(left), known.owners)
     exposed = np.flatnonzero(owners < history.k)
     by_two = {two: known.candidates(pairs, mask) for two, mask in alone.items()}
     found = _Told(history, shown, known, left).findings(exposed, owners, by_two)
-    return Result(list(found), float(owners.min()))
+    unsolved = int(np.count_nonzero(few & open_ & (owners >= history.k)))
+    told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
+    return Noted(list(found), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
 
 
 class _Told:

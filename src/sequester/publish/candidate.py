@@ -116,7 +116,8 @@ def make_candidate(
             registered=registered,
             progress=progress,
         )
-        if audit.holds or isinstance(policy.method, Static):
+        # What was too large to be decided is not known to be safe.
+        if (audit.holds and not audit.unsolved) or isinstance(policy.method, Static):
             break
         if classes is merged and own is not None and attempt < _REPAIRS:
             # The merge was only cheaper: what the method made may be safe where it is not.
@@ -362,6 +363,13 @@ def _check_retained(past: Past, classes: Classes) -> None:
 
 
 def _unsafe(audit: Audit) -> GuaranteeError:
+    if not audit.findings:
+        return GuaranteeError(
+            "no classes were found that could be shown to be safe together with the earlier releases: too many people "
+            "are linked by their classes to try everything. Use `merge` or `mondrian`, which link fewer. Nothing was "
+            "published.",
+            guarantee="series",
+        )
     worst = audit.findings[0]
     return GuaranteeError(
         f"no classes were found that are safe together with the earlier releases: the {worst.attack} attack reaches "

@@ -8,6 +8,7 @@ blocks in one; the audit has its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,10 @@ from sequester.history.label import Labels
 from sequester.methods.series.frame import Frame, Longs, Mask
 
 _NOISE = 1e-6
+_LARGEST = 60_000
+"""Options of a component that are solved at most: that takes a few seconds."""
+_SOLVED = 4000
+"""Options of the components that are solved together: enough that calling the solver is cheap beside solving."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,19 +126,40 @@ def few_owners(frame: Frame, label: Longs, width: int, *, k: int, live: Mask) ->
     touched = np.zeros(int(frame.component.max()) + 1, np.bool_)
     touched[frame.component[small]] = True
     options = Options.of(frame, label, width, touched[frame.component])
-    true = options.take(options.own > 0)
-    row, owners = _owners(frame, true)
-    if (owners >= k).all():
+    if not len(_short(frame, options.take(options.own > 0), k)):
         return bad
     for column in range(options.columns.shape[1] - 1):
         options = options.take(_exchanged(frame, options, column))
-    found = options.take(_reached(frame, options))
-    row, owners = _owners(frame, found)
-    short = row[owners < k] // width
-    block = np.full(int(found.classes.max(initial=-1)) + 1, -1, np.int64)
-    block[found.classes] = frame.block[found.trajectory[found.at]]
-    bad[block[short]] = True
+    bad[_short(frame, options, k)] = True
+    bad[_too_large(frame, options)] = True
+    # Where two releases alone leave too few, nothing has to be solved.
+    options = options.take(~bad[frame.block[options.trajectory]])
+    for part in _batches(frame, options):
+        bad[_short(frame, part.take(_reached(frame, part)), k)] = True
     return bad & live
+
+
+def _too_large(frame: Frame, options: Options) -> Longs:
+    """Blocks with a component that would take too long to solve: what is not known to be safe is not."""
+    part = frame.component[options.trajectory]
+    return np.asarray(frame.block[options.trajectory[(np.bincount(part, minlength=1) > _LARGEST)[part]]])
+
+
+def _short(frame: Frame, options: Options, k: int) -> Longs:
+    """Blocks with a row that fewer than k people may own by these options."""
+    row, owners = _owners(frame, options)
+    block = np.zeros(int(options.classes.max(initial=-1)) + 1, np.int64)
+    block[options.classes] = frame.block[options.trajectory[options.at]]
+    return np.asarray(block[row[owners < k] // options.width])
+
+
+def _batches(frame: Frame, options: Options) -> Iterator[Options]:
+    """Whole components of about so many options at a time: one program of everything takes far longer than many."""
+    part = frame.component[options.trajectory]
+    size = np.bincount(part, minlength=1)
+    batch = (np.cumsum(size) - size) // _SOLVED
+    for number in np.unique(batch[size > 0]).tolist():
+        yield options.take(batch[part] == number)
 
 
 def _owners(frame: Frame, options: Options) -> tuple[Longs, Longs]:
@@ -199,12 +225,26 @@ def undeniable_rows(frame: Frame, labels: Labels, live: Mask) -> Mask:
     if not touched.any():
         return bad
     options = Options.of(frame, label, width, touched[frame.component])
+    bad[_too_large(frame, options)] = True
+    options = options.take(~bad[frame.block[options.trajectory]])
+    for part in _batches(frame, options):
+        bad[_beyond(frame, labels, part, own[over])] = True
+    return bad
+
+
+def _beyond(frame: Frame, labels: Labels, options: Options, over: Longs) -> Longs:
+    """Blocks of these options in which some value exceeds its bound under every belief.
+
+    over  trajectory * questions + question where the truth exceeds a bound: only there may anything, at a price
+    """
+    top = np.array([question.bound.numerator for question in labels.questions], np.int64)
+    bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     matrix, names = options.sums(len(frame.size))
     total = np.asarray(matrix @ options.own)
     at, asked = _asked(labels, options.label)
     cap, line = np.unique(options.trajectory[at] * len(top) + asked, return_inverse=True)
     caps = coo_array((np.ones(len(at)), (line, at)), shape=(len(cap), len(options)))
-    beyond = np.flatnonzero(np.isin(cap, own[over]))
+    beyond = np.flatnonzero(np.isin(cap, over))
     excess = coo_array((-np.ones(len(beyond)), (beyond, np.arange(len(beyond)))), shape=(len(cap), len(beyond)))
     found = linprog(
         np.append(np.zeros(len(options)), np.ones(len(beyond))),
@@ -215,11 +255,8 @@ def undeniable_rows(frame: Frame, labels: Labels, live: Mask) -> Mask:
         method="highs",
     )
     block = frame.block[cap[beyond] // len(top)]
-    if found.status != 0:
-        # What is not known to be safe is not.
-        bad[block] = True
-        return bad
-    return np.asarray(np.bincount(block, weights=found.x[len(options) :], minlength=frame.blocks) > _NOISE)
+    # When the solver gives up, what is not known to be safe is not.
+    return block if found.status != 0 else np.asarray(block[found.x[len(options) :] > _NOISE])
 
 
 def _asked(labels: Labels, label: Longs) -> tuple[Longs, Longs]:
