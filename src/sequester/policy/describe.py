@@ -34,7 +34,9 @@ def treatment(attribute: Identifier | Insensitive | Consent | QuasiIdentifier | 
         waits = f"; a withdrawal may wait {_amount(attribute.wait, 'release')}" if attribute.wait else ""
         return f"without it a record is not published{waits}"
     if isinstance(attribute, Insensitive):
-        return "published as it is" + (", may change for a person" if attribute.changes else "")
+        return (
+            f"published as it is, {'may change for a person' if attribute.changes else 'stays, so it links her rows'}"
+        )
     words = list(_sensitive(attribute) if isinstance(attribute, Sensitive) else _quasi(attribute))
     if attribute.missing != "refuse":
         words.append({"category": "missing is a value", "suppress": "rows without it are left out"}[attribute.missing])
@@ -129,9 +131,10 @@ def _of_series(policy: Policy) -> Iterator[Promise]:
     bounded = [name for name in _staying(policy) if name in policy.sensitive and _is_bounded(policy, name)]
     what = f"any value of {_listed(bounded)} more surely than its bound" if bounded else ""
     if "insider" in protect.against and _staying(policy):
+        some = ", one of whom has a value with a bound," if policy.bounds_values else ""
         yield Promise(
-            f"No set of fewer than {_people(protect.k)} falls out when classes of several releases are added and "
-            "subtracted, and no row can be followed through the releases to fewer.",
+            f"No set of fewer than {_people(protect.k)}{some} falls out when classes of two releases are added and "
+            "subtracted, and no row of any release can be traced to fewer people by all releases together.",
             "the series", "insider", ("difference", "tracing"),
         )  # fmt: skip
         if bounded:
