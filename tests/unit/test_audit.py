@@ -303,3 +303,15 @@ def test_the_worst_classes_are_the_smallest_and_the_most_uniform(monkeypatch: py
     assert [(finding.attack, finding.observed) for finding in found.findings] == [("confidence", 1.0), ("k", 2.0)]
     assert noted(found, "k: the 1 worst findings are told; there are 2 more")
     assert noted(found, "confidence (ill): the 1 worst findings are told; there are 1 more")
+
+
+@pytest.mark.parametrize("against", [["insider"], ["neighbor"], ["all"]])
+def test_a_population_does_not_tell_whose_rows_are_whose(against: list[str]) -> None:
+    rows = [{"age": 10 * (n // 3), "ill": "abc"[n % 3], "ward": f"w{n % 2}"} for n in range(6)]
+    people = pa.Table.from_pylist([{"id": n, "age": row["age"]} for n, row in enumerate(rows)])
+    held = [pa.Table.from_pylist(rows), pa.Table.from_pylist(rows[::-1])]
+    found = sq.audit(
+        held, policy({"k": 3, "confidence": 0.5}, ward=STAYS), population=[people, people], against=against
+    )
+    assert "tracing" not in found.tried
+    assert found.holds

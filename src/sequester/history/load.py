@@ -79,7 +79,8 @@ def _rows(releases: Releases, known: Membership, base: History, told: Codes) -> 
         return Rows.of_people(base, labels, counted=True)
     ends = list(accumulate((table.rows for table in releases.tables), initial=0))
     shown = [labels.of[ends[number] : ends[number + 1]] for number in range(len(releases))]
-    return Rows.of_rows(base, replace(labels, of=np.zeros(0, np.int32)), shown)
+    nobody = np.full(len(known.people), -1, np.int32)
+    return Rows.of_rows(base, replace(labels, of=nobody), shown)
 
 
 def _filled(codes: Codes, who: Codes, people: int) -> Codes:
