@@ -104,6 +104,10 @@ class Published:
                     here[number] = place
         return {occupant: tuple(path) for occupant, path in found.items()}
 
+    def single(self) -> list[Published]:
+        """Every release on its own."""
+        return [replace(self, releases=(release,)) for release in self.releases]
+
     @cached_property
     def groups(self) -> dict[Group, list[Hashable]]:
         found: dict[Group, list[Hashable]] = {}

@@ -137,8 +137,8 @@ def audit(
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
     in its paper.
     """
-    from sequester.history.load import histories_of, read_rows
-    from sequester.history.membership import find_members
+    from sequester.history.load import histories_of, is_written_differently, read_rows
+    from sequester.history.membership import Membership, find_members
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -148,12 +148,18 @@ def audit(
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
     members = find_members(read)
     histories, rows = read_rows(read, members)
+    published = None
+    if members.rows is None and known:
+        # With a population too, the published classes are judged as they are: knowing more is never knowing less.
+        published = histories_of(read, members.as_published(read))
+    elif is_written_differently(read, members):
+        # Who has the finer cell is known from elsewhere; each release by itself still says what it says.
+        published = histories_of(read, Membership.of_nobody(read))
     return audit_histories(
         histories,
         policy,
         rows=rows,
-        # With a population too, the published classes are judged as they are: knowing more is never knowing less.
-        published=histories_of(read, members.as_published(read)) if members.rows is None and known else None,
+        published=published,
         registered=read.registered,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,

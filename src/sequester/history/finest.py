@@ -1,7 +1,8 @@
 """One value of one person, published once as a node and once more exactly: whoever knows her rows knows the finest.
 
 An adversary who knows more has fewer worlds to choose from, so taking the finest value that was ever published about a
-person for what every release said of her never hides an attack.
+person for what every release said of her never gives a row more owners. It can hide how many values a coarser cell may
+be, so single releases are judged as they are written, too.
 """
 
 from __future__ import annotations

@@ -104,6 +104,12 @@ def _histories(releases: Releases, known: Membership, sights: Sequence[Sight]) -
     return tuple(histories)
 
 
+def is_written_differently(releases: Releases, known: Membership) -> bool:
+    """Whether somebody's sensitive cell is finer in one release than in another: single releases show the coarser."""
+    told = zip(_told(releases, known), releases.sensitive, strict=True)
+    return any(bool((finest != written).any()) for finest, written in told)
+
+
 def _told(releases: Releases, known: Membership) -> list[Codes]:
     """The sensitive codes of every release; where people are known, the finest that any release says of each."""
     found = [codes.copy() for codes in releases.sensitive]
