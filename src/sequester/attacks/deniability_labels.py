@@ -102,7 +102,7 @@ class _Asked:
 
     @classmethod
     def of(cls, known: Known, labels: Labels) -> _Asked:
-        pair, question = _questions(labels, known.label)
+        pair, question = labels.questions_of(known.label)
         key = known.trajectory[pair] * len(labels.questions) + question
         found, inverse = np.unique(key, return_inverse=True)
         count = np.bincount(inverse, weights=known.count[pair], minlength=len(found)).astype(np.int64)
@@ -117,7 +117,7 @@ class _Asked:
 
     def single(self, known: Known, labels: Labels) -> float:
         """The largest multiple of a bound in any single class: nobody can avoid that."""
-        pair, question = _questions(labels, known.key % known.labels)
+        pair, question = labels.questions_of(known.key % known.labels)
         key = known.key[pair] // known.labels * len(labels.questions) + question
         found, inverse = np.unique(key, return_inverse=True)
         having = np.bincount(inverse, weights=known.rows[pair], minlength=len(found))
@@ -126,15 +126,6 @@ class _Asked:
         asked = found % len(labels.questions)
         share = having / size[found // len(labels.questions)] * bottom[asked] / top[asked]
         return float(share.max(initial=0.0))
-
-
-def _questions(labels: Labels, label: Integers) -> tuple[Integers, Integers]:
-    """Every question that these labels answer with yes: the place in the list, and the question."""
-    question, of = labels.asked
-    first, last = (np.searchsorted(of, label, side) for side in ("left", "right"))
-    place = np.repeat(np.arange(len(label)), last - first)
-    offset = np.arange(len(place)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-    return place, question[np.repeat(first, last - first) + offset].astype(np.int64)
 
 
 def _bounds(labels: Labels) -> tuple[Integers, Integers]:
@@ -184,7 +175,7 @@ class _Program:
         column = np.concatenate([np.arange(len(pairs)), pair])
         matrix = coo_array((np.ones(len(column), np.int64), (number, column)), shape=(len(row), len(pairs))).tocsr()
         total = np.concatenate([known.size, known.rows])[row]
-        unknown, question = _questions(labels, pairs.label)
+        unknown, question = labels.questions_of(pairs.label)
         width = len(labels.questions)
         found, number = np.unique(pairs.trajectory[unknown] * width + question, return_inverse=True)
         caps = coo_array((np.ones(len(unknown), np.int64), (number, unknown)), shape=(len(found), len(pairs))).tocsr()

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,15 @@ class Labels:
         label = np.concatenate([np.zeros(0, np.int32), *(q.labels for q in self.questions)]).astype(np.int32)
         order = np.lexsort((question, label))
         return question[order], label[order]
+
+    def questions_of(self, label: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every question that these labels answer with yes: the place in the list, and the question."""
+        question, of = self.asked
+        first, last = np.searchsorted(of, label), np.searchsorted(of, label, side="right")
+        number = last - first
+        place = np.repeat(np.arange(len(label)), number)
+        offset = np.arange(len(place)) - np.repeat(np.cumsum(number) - number, number)
+        return place, question[np.repeat(first, number) + offset].astype(np.int64)
 
     @classmethod
     def of_history(cls, history: History) -> Labels:

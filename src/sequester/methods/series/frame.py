@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
@@ -19,9 +18,6 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_DENSE = 1 << 26
-"""Classes times labels up to which labels are counted class by class."""
 
 _LARGEST = 400
 """Trajectories of a component up to which single ones are sought that several releases determine together."""
@@ -73,31 +69,6 @@ def terms_of(past: Past) -> tuple[Terms, ...]:
         table = np.concatenate(tables) if tables else np.zeros((0, len(numerator)), np.int64)
         found.append(Terms(index, history.k, numerator, denominator, table, known, history.is_guarded))
     return tuple(found)
-
-
-def label_terms(past: Past, columns: Columns) -> Terms | None:
-    """Whole rows as one view more: labels, each bounded as the strictest value it has; None where none are needed.
-
-    Also None where counting them class by class is too much: the attributes are then all that is looked at, as by the
-    audit, which says so.
-    """
-    labels, history = past.labels, past.first
-    classes = len(columns.lo)
-    if labels is None or classes * len(labels) > _DENSE:
-        return None
-    strictest = [Fraction(1)] * len(labels)
-    for question in labels.questions:
-        for label in question.labels.tolist():
-            strictest[label] = min(strictest[label], question.bound)
-    denominator = lcm(*(bound.denominator for bound in strictest))
-    numerator = np.array([int(bound * denominator) for bound in strictest], np.int64)
-    table = np.zeros((classes, len(labels)), np.int64)
-    known = np.flatnonzero(columns.person >= 0)
-    for column in columns.path.T:
-        of = column[columns.person[known]]
-        inside = of >= 0
-        np.add.at(table, (of[inside], labels.of[known[inside]]), 1)
-    return Terms(len(past.histories), history.k, numerator, denominator, table, labels.of, history.is_guarded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

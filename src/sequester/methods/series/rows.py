@@ -216,7 +216,7 @@ def undeniable_rows(frame: Frame, labels: Labels, live: Mask) -> Mask:
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     if not len(top):
         return bad
-    person, asked = _asked(labels, label)
+    person, asked = labels.questions_of(label)
     own, count = np.unique(frame.row[person] * len(top) + asked, return_counts=True)
     holder, question = own // len(top), own % len(top)
     over = count * bottom[question] > top[question] * frame.size[holder]
@@ -241,7 +241,7 @@ def _beyond(frame: Frame, labels: Labels, options: Options, over: Longs) -> Long
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     matrix, names = options.sums(len(frame.size))
     total = np.asarray(matrix @ options.own)
-    at, asked = _asked(labels, options.label)
+    at, asked = labels.questions_of(options.label)
     cap, line = np.unique(options.trajectory[at] * len(top) + asked, return_inverse=True)
     caps = coo_array((np.ones(len(at)), (line, at)), shape=(len(cap), len(options)))
     beyond = np.flatnonzero(np.isin(cap, over))
@@ -257,12 +257,3 @@ def _beyond(frame: Frame, labels: Labels, options: Options, over: Longs) -> Long
     block = frame.block[cap[beyond] // len(top)]
     # When the solver gives up, what is not known to be safe is not.
     return block if found.status != 0 else np.asarray(block[found.x[len(options) :] > _NOISE])
-
-
-def _asked(labels: Labels, label: Longs) -> tuple[Longs, Longs]:
-    """Places of these labels, and a question that each answers with yes."""
-    question, of = labels.asked
-    first, last = np.searchsorted(of, label), np.searchsorted(of, label, side="right")
-    place = np.repeat(np.arange(len(label)), last - first)
-    offset = np.arange(len(place)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-    return place, question[np.repeat(first, last - first) + offset].astype(np.int64)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.past import Past
-from sequester.methods.series.frame import Columns, Frame, Terms, label_terms, terms_of
+from sequester.methods.series.frame import Columns, Frame, Terms, terms_of
 from sequester.methods.series.pair import Pair
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class Watch:
     @cached_property
     def rows(self) -> tuple[Terms, ...]:
         """What a neighbor matches rows by: whole rows where they show more than one view, else the views."""
-        whole = label_terms(self.past, self.columns)
-        return self.terms if whole is None else (whole,)
+        whole = self.past.with_rows()
+        return self.terms if whole is self.past else terms_of(whole)[-1:]
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
