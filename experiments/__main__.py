@@ -18,6 +18,8 @@ SUBJECTS = {
     "reddy": "experiments.reddy",
     "minimality": "experiments.minimality",
     "panels": "experiments.panels",
+    "naive": "experiments.naive",
+    "pods-ablation": "experiments.pods_ablation",
 }
 RESULTS = Path(__file__).parent / "results"
 

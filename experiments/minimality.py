@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments import minimality_pods
 from experiments.tables import table
 from sequester.domain.build import from_numbers, from_values
 from sequester.errors import GuaranteeError
@@ -232,4 +233,5 @@ def run(tables: int = 40, series: int = 4) -> str:
     return (
         f"## One release of six people, {tables} random tables\n\n{table(heads, rows)}\n"
         f"## Four people, then four more, {series} random tables\n\n{table(heads, later)}\n"
+        f"{minimality_pods.run()}"
     )

@@ -32,6 +32,8 @@ _REGIONS = (
 _AGES = ((0, 4, 7), (5, 17, 10), (18, 34, 20), (35, 49, 19), (50, 64, 20), (65, 79, 16), (80, 89, 6), (90, 100, 2))
 _YEAR = np.datetime64("2025-01-01")
 _WARDS = ("W1", "W2", "W3", "W4", "W5", "W6")
+# Shares of the patients who leave or move in a year, and of those who left who return.
+_LEAVES, _MOVES, _RETURNS = 0.2, 0.08, 0.2
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,34 @@ method: {name: mondrian}
 output: {format: csv, numbers: interval}
 """
 
+_PANEL_POLICY = """\
+# Patients of a hospital that does not exist, year by year: every person in the tables is invented.
+version: 1
+series: hospital-patients
+person: patient_id                  # never published
+attributes:
+  name:      {role: identifier}     # dropped
+  age:       {role: quasi-identifier, kind: number, range: [0, 100], changes: {by: [0, 1]}}
+  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
+  zip:       {role: quasi-identifier, kind: code, length: 5, changes: true}       # people move
+  days:      {role: quasi-identifier, kind: number, range: [1, 60], changes: true}    # in hospital, this year
+  ward:      {role: insensitive, changes: true}
+  diagnosis:                        # with which somebody came first: it stays
+    role: sensitive
+    hierarchy:
+      Common: [none, flu, fracture, appendicitis, gastritis]
+      Chronic: [asthma, migraine, diabetes, hypertension, depression]
+      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
+protect:
+  k: 5                              # nobody is hidden among fewer than 5 rows
+  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
+  inferred: 2                       # what several releases tell together is never about fewer than 2 rows
+  against: [insider]
+method: {name: pods}                # everybody is published at once, whoever comes, leaves or returns
+decoys: 0.05                        # at most so many rows are about nobody
+output: {format: csv, numbers: interval}
+"""
+
 
 def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
     """Admissions of `n` invented people, one row each: diagnoses depend on age, frequent ones are harmless."""
@@ -125,10 +155,38 @@ def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
     )
 
 
-def hospital_series(n: int = 3000, *, releases: int = 6, seed: int = 0) -> list[pa.Table]:
-    """The same hospital's table at several times, while it grows in equal steps to `n` people."""
-    table = hospital(n, seed=seed)
-    return [table.slice(0, n * step // releases) for step in range(1, releases + 1)]
+def hospital_panel(n: int = 3000, *, releases: int = 5, seed: int = 0) -> list[pa.Table]:
+    """The patients of the same hospital year by year: of `n` people some come, leave, return, move and grow older.
+
+    The diagnosis with which somebody came first stays; all other cells but name and gender may change.
+    """
+    import pyarrow as pa
+
+    people = hospital(n, seed=seed)
+    random = np.random.default_rng([seed, 1])
+    # Most of them are there from the start; of the others as many come each year.
+    joins = np.maximum(np.arange(n) * 2 * releases // max(n, 1) - releases, 0)
+    here, age, zips = np.zeros(n, np.bool_), people["age"].to_numpy(), people["zip"].to_numpy()
+    found = []
+    for year in range(releases):
+        draw = random.random(n)
+        here = np.where(here, draw >= _LEAVES, (joins < year) & (draw < _RETURNS)) | (joins == year)
+        zips = np.where(random.random(n) < _MOVES, zips[random.permutation(n)], zips)
+        cells = {
+            "age": pa.array(np.minimum(age + year, 100)),
+            "zip": pa.array(zips),
+            "days": pa.array(np.minimum(random.geometric(0.15, size=n), 60)),
+            "ward": pa.array(np.array(_WARDS, object)[random.integers(len(_WARDS), size=n)]),
+        }
+        names = ("patient_id", "name", "age", "gender", "zip", "days", "ward", "diagnosis")
+        table = pa.table({name: cells[name] if name in cells else people[name] for name in names})
+        found.append(table.filter(pa.array(here)))
+    return found
+
+
+def hospital_panel_policy() -> str:
+    """A policy for `hospital_panel`, as the text of a policy file."""
+    return _PANEL_POLICY
 
 
 def hospital_policy() -> str:

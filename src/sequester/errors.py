@@ -6,6 +6,8 @@
     ├── GuaranteeError        a promise cannot be kept; nothing was written        exit 4
     ├── MissingLibrary        an optional library is needed for this input         exit 6
     ├── LedgerError           the ledger is damaged, or of another key or series   exit 6
+    │   └── Unsettled         writing failed when the ledger may have it already   exit 6
+    ├── OutOfMemory           there is not enough memory                           exit 6
     ├── Busy                  another command has the ledger                       exit 5
     └── StalePlan             the ledger has moved on since the plan was made      exit 5
 
@@ -81,6 +83,22 @@ class GuaranteeError(SequesterError):
 
 class LedgerError(_Problems):
     """The ledger cannot be used: damaged, not there, or of another key or series."""
+
+
+class Unsettled(LedgerError):
+    """Writing failed so late that what was being recorded may be in the ledger; the next command puts it in order.
+
+    why  what failed, without what follows from it
+    """
+
+    def __init__(self, why: str, *, file: str | None = None) -> None:
+        self.why = why
+        message = f"{why}. What was being recorded may be in the ledger already; the next command puts it in order"
+        super().__init__(Problem(message, file=file))
+
+
+class OutOfMemory(_Problems):
+    """There is not enough memory for what was asked."""
 
 
 class Busy(SequesterError):

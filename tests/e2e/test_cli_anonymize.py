@@ -12,7 +12,7 @@ import pytest
 
 import sequester as sq
 from command import invoke, sequester, sequester_on_a_terminal
-from sequester.datasets import hospital, hospital_policy
+from sequester.datasets import hospital, hospital_panel, hospital_policy
 from sequester.publish.files import write_file
 
 ANONYMIZE = ("anonymize", "people.csv", "-p", "policy.yaml")
@@ -32,8 +32,8 @@ def entries(folder: Path) -> set[str]:
 def test_a_release_is_written_beside_us_and_summed_up(folder: Path) -> None:
     done = sequester(*ANONYMIZE, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    made = {"people-release", "people-release/data.csv", "people-release/release.json"}
-    assert entries(folder) == {"people.csv", "policy.yaml", *made}
+    files = [f"people-release/{name}" for name in ("data.csv", "release.json", "dictionary.csv")]
+    assert entries(folder) == {"people.csv", "policy.yaml", "people-release", *files}
     described = json.loads((folder / "people-release" / "release.json").read_text())
     lines = done.stdout.splitlines()
     assert lines[0] == "people.csv is anonymized, by mondrian."
@@ -44,14 +44,14 @@ def test_a_release_is_written_beside_us_and_summed_up(folder: Path) -> None:
     assert f"AIL {described['loss']['ail']:.3g}, NCP {described['loss']['ncp']:.3g}, DM " in done.stdout
     assert "every class has at least 5 records" in done.stdout
     assert "none left out" in done.stdout
-    assert [line.strip() for line in lines[-2:]] == ["people-release/data.csv", "people-release/release.json"]
+    assert [line.strip() for line in lines[-3:]] == files
 
 
 def test_json_is_the_description_with_the_files(folder: Path) -> None:
     done = invoke(*ANONYMIZE, "--out", "r", "--format", "json", "--seed", 7, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)
-    assert printed.pop("files") == ["r/data.csv", "r/release.json"]
+    assert printed.pop("files") == ["r/data.csv", "r/release.json", "r/dictionary.csv"]
     again = sq.anonymize(folder / "people.csv", sq.Policy.load(folder / "policy.yaml"), seed=7)
     assert (printed.pop("suppressed"), printed.pop("loss")) == (0, again.loss)
     public = json.loads((folder / "r" / "release.json").read_text())
@@ -190,20 +190,30 @@ def test_the_demo_plays_the_whole_story(tmp_path: Path) -> None:
     assert done.stderr == "" or done.stderr.startswith("Compiling")
     story = " ".join(done.stdout.split())
     # Two invented people and what they have, found by subtracting releases; it is true.
-    exposed = re.findall(r"(\w+ \w+) has ([\w ]+): take class", story)
+    exposed = re.findall(r"(\w+ \w+) has ([\w ]+): everybody else in class", story)
     assert len(exposed) == 2
-    have = {(person["name"], person["diagnosis"]) for person in hospital(1200, seed=1).to_pylist()}
+    tables = hospital_panel(1200, seed=1)
+    have = {(person["name"], person["diagnosis"]) for table in tables for person in table.to_pylist()}
     assert have.issuperset(exposed)
-    assert "audit of all six: nothing that was tried works" in story
-    assert "of the taxonomy cuts: nothing that was tried works" in story
-    for number in range(1, 7):
-        folder = tmp_path / "sequester-demo" / "releases" / f"{number:04d}-release-{number}"
-        described = json.loads((folder / "release.json").read_text())
-        assert described["records"] == 200 * number
-        assert described["holds"] is True
-        shown = invoke("show", number, "--ledger", "sequester-demo/hospital.ledger", "--format", "json", cwd=tmp_path)
-        assert f"{json.loads(shown.stdout)['summary']['loss']['release']['ail']:.3f}" in story
+    assert re.search(r"audit, alone: [\d,]+ people are exposed", story)
+    assert "audit, pods: nothing that was tried works" in story
+    assert "audit, few: nothing that was tried works" in story
+    lines = [re.findall(r"[\d.,]+", line) for line in done.stdout.splitlines() if re.match(r" +\d [ \d]", line)]
+    for number, (table, line) in enumerate(zip(tables, lines, strict=True), start=1):
+        assert (int(line[0]), line[1]) == (number, f"{table.num_rows:,}")
+        naive, by_pods, few_links = (float(line[place]) for place in (5, 7, 10))
+        assert max(by_pods, few_links) <= naive
+        assert max(by_pods, few_links) < 1
+        for place, own in (("", 7), ("resilient/", 10)):
+            folder = tmp_path / f"sequester-demo/{place}releases/hospital-patients/{number:04d}-release-{number}"
+            assert json.loads((folder / "release.json").read_text())["holds"] is True
+            ledger = f"sequester-demo/{place}hospital.ledger"
+            shown = invoke("show", number, "--ledger", ledger, "--format", "json", cwd=tmp_path)
+            loss = json.loads(shown.stdout)["summary"]["loss"]["release"]["ail"]
+            assert f"{loss:.2f}" == line[own + 1]
         assert (tmp_path / "sequester-demo" / "naive" / f"{number}.csv").is_file()
+    assert float(lines[0][5]) == 0
+    assert float(lines[-1][5]) > 50
 
 
 def test_the_demo_can_be_run_again_and_gives_the_same_releases(tmp_path: Path) -> None:
@@ -211,7 +221,7 @@ def test_the_demo_can_be_run_again_and_gives_the_same_releases(tmp_path: Path) -
     for _ in range(2):
         assert invoke("demo", "--rows", 300, "--out", "trial", cwd=tmp_path).returncode == 0
         read.append({file: file.read_bytes() for file in tmp_path.rglob("*.csv")})
-    assert len(read[0]) == 24
+    assert len(read[0]) == 30
     assert read[0] == read[1]
 
 
@@ -230,7 +240,7 @@ def test_the_demo_replaces_nothing_but_a_demo(tmp_path: Path, theirs: str) -> No
 
 
 def test_a_demo_of_too_few_people_publishes_nothing(tmp_path: Path) -> None:
-    done = invoke("demo", "--rows", 12, cwd=tmp_path)
+    done = invoke("demo", "--rows", 3, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
     assert not (tmp_path / "sequester-demo" / "releases").exists()
 

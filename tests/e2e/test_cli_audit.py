@@ -138,3 +138,24 @@ def test_what_was_not_tried_is_told_with_the_reason(folder: Path) -> None:
     done = invoke("audit", "first.csv", "-p", "policy.yaml", cwd=folder)
     told = " ".join(done.stdout.split())
     assert "not promised: difference, tracing and row-order were not tried: there is only one release" in told
+
+
+def test_belief_says_how_sure_somebody_could_be_also_when_some_are_known(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", "--belief", cwd=folder)
+    assert done.returncode == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["illness", "none", "6", "0.50", "0.50", "0.0%", "0.0%", "0.0%"] in lines
+    # One of six is known: her class has two people, so that the other one's value is certain.
+    assert ["20%", "5", "1.00", "0.60", "20.0%", "20.0%", "20.0%"] in lines
+    told = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", "--belief", "--format", "json", cwd=folder)
+    (found,) = json.loads(told.stdout)["belief"]
+    assert (found["attribute"], found["people"], found["most"]) == ("illness", 6, 0.5)
+    assert [one["known"] for one in found["resilience"]] == [0.0, 0.05, 0.2]
+    assert found["resilience"][2]["belief"]["above"]["0.9"] == 0.2
+
+
+def test_a_promised_belief_that_is_broken_ends_with_4(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY.replace("confidence: 0.5", "confidence: 0.9, belief: 0.9"))
+    done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", cwd=folder)
+    assert done.returncode == 4
+    assert "belief: 5 tied to lupus with 100%, allowed 90%" in done.stdout

@@ -112,7 +112,23 @@ def test_wrong_cells_are_shown_on_a_terminal_on_request(folder: Path) -> None:
     assert CANARY not in on_a_terminal("check", "policy.yaml", "data.csv", cwd=folder)
 
 
-def on_a_terminal(*arguments: str, cwd: Path) -> str:
+def test_values_that_never_occur_together_are_counted_and_proposed_on_request(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY + "method: {name: pods}\n")
+    rows = [f"{n},{20 + n % 2},{'fm'[n % 2]},{CANARY if n % 2 else 'flu'}" for n in range(200)]
+    (folder / "data.csv").write_text("\n".join(["id,age,sex,illness", *rows, ""]))
+    said = sequester("check", "policy.yaml", "data.csv", cwd=folder).stdout
+    assert "2 combinations of sex and illness never occur" in " ".join(said.split())
+    assert CANARY not in said
+    result = json.loads(sequester("check", "policy.yaml", "data.csv", "--format", "json", cwd=folder).stdout)
+    assert {"quasi-identifier": "sex", "sensitive": "illness", "combinations": 2} in result["never_together"]
+    assert CANARY not in json.dumps(result)
+    shown = on_a_terminal("check", "policy.yaml", "data.csv", "--show-values", cwd=folder, code=0)
+    assert f"- {{sex: f, illness: {CANARY}}}" in shown
+    (folder / "policy.yaml").write_text(POLICY)
+    assert "never occur" not in sequester("check", "policy.yaml", "data.csv", cwd=folder).stdout
+
+
+def on_a_terminal(*arguments: str, cwd: Path, code: int = 6) -> str:
     """What a command writes when stdout and stderr are a terminal."""
     parent, child = pty.openpty()
     environment = {**os.environ, "COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
@@ -130,7 +146,7 @@ def on_a_terminal(*arguments: str, cwd: Path) -> str:
             break
         written += part
     os.close(parent)
-    assert process.wait(timeout=60) == 6
+    assert process.wait(timeout=60) == code
     return written.decode()
 
 

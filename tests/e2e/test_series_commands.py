@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(entry.name for entry in (folder / "releases").iterdir())
+    return sorted(entry.name for entry in (folder / "releases" / "clinic").iterdir())
 
 
 def test_a_plan_of_the_first_release_leaves_nothing_behind(folder: Path) -> None:
@@ -97,11 +97,12 @@ def test_a_saved_plan_is_published_as_it_was_planned(series: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["number"], found["name"], found["records"]) == (3, "autumn", planned["records"])
-    assert Path(found["folder"]) == Path("../releases/0003-autumn")
+    assert Path(found["folder"]) == Path("../releases/clinic/0003-autumn")
     assert names(series) == ["0001-q1", "0002-q2", "0003-autumn"]
-    assert {file.name for file in (series / "releases/0003-autumn").iterdir()} == {
+    assert {file.name for file in (series / "releases/clinic/0003-autumn").iterdir()} == {
         "data.csv",
         "release.json",
+        "dictionary.csv",
         "report.html",
     }
 
@@ -138,8 +139,8 @@ def test_publishing_with_yes_shows_the_plan_and_where_the_release_is(folder: Pat
     assert done.returncode == 0
     assert "Release 1 of clinic, 0001-q1" in done.stdout
     assert "Published 0001-q1 of clinic: 60 records." in done.stdout
-    assert "releases/0001-q1/data.csv" in done.stdout
-    assert (folder / "releases/0001-q1/data.csv").is_file()
+    assert "releases/clinic/0001-q1/data.csv" in done.stdout
+    assert (folder / "releases/clinic/0001-q1/data.csv").is_file()
     assert (folder / "clinic.ledger.key").stat().st_mode & 0o777 == 0o600
 
 
@@ -165,7 +166,7 @@ def test_ledger_and_releases_may_be_elsewhere(folder: Path) -> None:
     places = ("--ledger", "books/my.ledger", "--releases", "out")
     done = invoke("publish", "q1.csv", *RULES, *places, "--yes", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert (folder / "out/0001-q1/data.csv").is_file()
+    assert (folder / "out/clinic/0001-q1/data.csv").is_file()
     assert (folder / "books/my.ledger.key").is_file()
     said = invoke("plan", "q2.csv", *RULES, *places, cwd=folder).stdout
     assert "sequester publish q2.csv --policy policy.yaml --ledger books/my.ledger --releases out" in said
@@ -263,8 +264,10 @@ def test_nothing_that_is_printed_or_shared_names_a_person_or_a_value(series: Pat
         assert done.returncode == 0, done.stderr
         assert CANARY not in done.stdout + done.stderr
     assert CANARY not in (series / "next.plan").read_text()
-    for text in (*series.glob("releases/*/release.json"), *series.glob("releases/*/report.html")):
-        assert CANARY not in text.read_text()
+    for name in ("release.json", "dictionary.csv", "report.html"):
+        texts = [file.read_text() for file in series.glob(f"releases/*/*/{name}")]
+        assert texts
+        assert not any(CANARY in text for text in texts)
 
 
 def test_an_encrypted_ledger_is_begun_encrypted_or_not_at_all(folder: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_saved_plan_is_published_as_the_next_release_of_both(series: Path) -> 
     assert invoke("plan", "q4.csv", *RULES, "--out", "next.plan", cwd=series).returncode == 0
     done = invoke("publish", "next.plan", *RULES, cwd=series)
     assert done.returncode == 0, done.stderr
-    assert (series / "releases" / "0003-q4" / "data.csv").is_file()
+    assert (series / "releases" / "hospital" / "0003-q4" / "data.csv").is_file()
     for policy in ("next.yaml", "policy.yaml"):
         verified = invoke("ledger", "verify", "-p", policy, cwd=series)
         assert verified.returncode == 0, verified.stderr

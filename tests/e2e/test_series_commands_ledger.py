@@ -68,7 +68,7 @@ def test_a_history_without_releases_says_so(tmp_path: Path) -> None:
 def test_one_release_is_shown_by_number_or_name(series: Path, which: str) -> None:
     text = " ".join(invoke("show", which, *RULES, cwd=series).stdout.split())
     assert "Release 3 of clinic, q3, published, by mondrian." in text
-    assert "folder releases/0003-q3" in text
+    assert "folder releases/clinic/0003-q3" in text
     assert "recipient university purpose research" in text
     assert "1 new, 90 stay" in text
     assert "difference the series insider 2 2 0 holds" in text
@@ -108,7 +108,7 @@ def test_a_series_must_be_named_and_be_there(tmp_path: Path, command: tuple[str,
 
 def test_the_report_is_where_it_says(series: Path) -> None:
     done = invoke("report", "q2", *RULES, cwd=series)
-    assert done.stdout == "releases/0002-q2/report.html\n"
+    assert done.stdout == "releases/clinic/0002-q2/report.html\n"
     assert (series / done.stdout.strip()).read_text().startswith("<!doctype html>")
     assert json.loads(invoke("report", "2", *RULES, "--format", "json", cwd=series).stdout)["number"] == 2
     assert invoke("report", "2", *RULES, "--releases", "elsewhere", cwd=series).returncode == 6
@@ -131,13 +131,13 @@ def test_without_the_policy_the_ledger_is_verified_but_not_audited(series: Path)
 
 
 def test_a_release_folder_that_was_changed_ends_with_6(series: Path) -> None:
-    data = series / "releases/0002-q2/data.csv"
+    data = series / "releases/clinic/0002-q2/data.csv"
     data.write_bytes(data.read_bytes() + b"\n")
-    shutil.rmtree(series / "releases/0001-q1")
+    shutil.rmtree(series / "releases/clinic/0001-q1")
     done = invoke("ledger", "verify", *RULES, cwd=series)
     assert done.returncode == 6
-    assert "release 1: its folder is not there" in done.stdout
-    assert "release 2: the data in its folder are not what was recorded" in done.stdout
+    assert "release 1 was published, but its folder is not there" in done.stdout
+    assert "release 2 is not what was recorded (data.csv)" in done.stdout
     found = json.loads(invoke("ledger", "verify", *RULES, "--format", "json", cwd=series).stdout)
     assert (found["holds"], len(found["problems"]), found["audit"]) == (False, 2, None)
 

@@ -26,13 +26,13 @@ def series(published: Path, tmp_path: Path) -> Path:
 def refused(series: Path, *arguments: object, code: int) -> str:
     """What is said when a command ends with this code; nothing is published, and nothing private said."""
     before = (series / LEDGER).read_bytes()
-    folders = sorted(series.glob("releases/*"))
+    folders = sorted(series.glob("releases/*/*"))
     done = invoke(*arguments, cwd=series)
     assert done.returncode == code, done.stdout + done.stderr
     assert "internal error" not in done.stderr
     assert CANARY not in done.stdout + done.stderr
     assert (series / LEDGER).read_bytes() == before
-    assert sorted(series.glob("releases/*")) == folders
+    assert sorted(series.glob("releases/*/*")) == folders
     return " ".join(done.stderr.split())
 
 
@@ -71,7 +71,7 @@ def test_a_plan_of_another_series_is_stale(planned: Path, tmp_path: Path) -> Non
     done = invoke("publish", planned / "next.plan", *RULES, cwd=other)
     assert done.returncode == 5
     assert "another policy" in done.stderr
-    assert len([*other.glob("releases/*")]) == 1
+    assert len([*other.glob("releases/*/*")]) == 1
 
 
 def test_a_published_plan_is_not_published_twice(planned: Path) -> None:
@@ -117,7 +117,7 @@ def test_how_releases_are_made_and_written_may_change(series: Path) -> None:
     edit(series / "policy.yaml", "name: mondrian}", "name: merge}\noutput: {format: parquet}\ninfeasible: suppress")
     done = invoke("publish", "q3.csv", *RULES, "--yes", cwd=series)
     assert done.returncode == 0, done.stderr
-    assert (series / "releases/0003-q3/data.parquet").is_file()
+    assert (series / "releases/clinic/0003-q3/data.parquet").is_file()
 
 
 def test_the_policy_of_another_series_is_refused(series: Path) -> None:

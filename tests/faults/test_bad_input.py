@@ -87,10 +87,10 @@ def test_text_in_a_number_column_is_an_error():
     assert found.message.startswith("5 rows are not numbers (rows 2, 4, 5, 6, 7); write them like 12")
 
 
-@pytest.mark.parametrize("column", [[True], [b"1"], pa.array([0], pa.date32()), [[1]], [{"b": 1}]])
+@pytest.mark.parametrize("column", [[True], [b"x"], pa.array([0], pa.date32()), [[1]], [{"b": 1}]])
 def test_a_column_of_a_type_that_holds_no_numbers_is_an_error(column):
     found = problem(column, kind="number")
-    assert "not a number" in found.message or "which is no number" in found.message
+    assert "not a number" in found.message or "one text, number or date" in found.message
 
 
 @pytest.mark.parametrize("column", [["1", "nan", " -Inf ", "1e999"], [1.0, np.inf, -np.inf, np.inf]])

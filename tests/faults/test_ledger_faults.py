@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
@@ -29,7 +31,7 @@ CORRUPTIONS = 90
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Run something of `ledgers` in a process of its own; all are gone when the test ends."""
     # Children start from a process that has the libraries loaded but no thread running.
-    monkeypatch.setenv("PYTHONPATH", str(Path(ledgers.__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ledgers"])
     running: list[BaseProcess] = []
@@ -159,10 +161,10 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path, start: Start, b
         head = ledger.head
     room = max(0, path.stat().st_size + beyond)
     process, told = start(ledgers.begin_with_little_room, path, room=room)
-    assert told.recv() == (
-        "LedgerError",
-        f"{path}: there is no room left on the disk; make some and try again. Nothing was recorded",
-    )
+    kind, said = told.recv()
+    assert f"{path}: the ledger cannot be written: File too large; make room and try again. " in said
+    # Where DuckDB could not take back what it wrote, it may be in the ledger.
+    assert said.endswith("Nothing was changed" if kind == "LedgerError" else "the next command puts it in order")
     process.join()
     with Ledger.open(path, key=KEY) as ledger:
         assert (ledger.head, ledger.pending, ledger.verify().problems) == (head, None, ())

@@ -64,7 +64,7 @@ def test_of_each_kind_all_move_or_nobody(method: str, infeasible: str, story: li
         series = sq.Series.open(Path(folder) / "tiny.ledger", policy(method, infeasible), key=KEY)
         for time, people in enumerate(story):
             try:
-                plan = series.plan(table(people), name=f"r{time}", seed=2**63 + time)
+                plan = series.plan(table(people), name=f"r{time}", seed=2**63 + time, everybody_is_new=True)
             except GuaranteeError:
                 continue
             made = plan.candidate

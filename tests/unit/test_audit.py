@@ -146,7 +146,7 @@ def sq_attacks() -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("releases", "protect", "note"),
     [
-        (TWO, {}, "diversity and closeness were not tried: the policy promises nothing of the kind"),
+        (TWO, {}, "diversity, closeness and belief were not tried: the policy promises nothing of the kind"),
         (TWO, {}, "breach was not tried: the policy has no `protect.lifetime`"),
         (TWO[:1], {}, "tracing, row-order and complementary were not tried: there is only one release"),
         (nameless(*TWO), {}, "difference, tracing and deniability were not tried: who is in which class is not known"),

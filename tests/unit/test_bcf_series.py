@@ -152,7 +152,7 @@ def test_the_same_people_can_be_published_again_for_another_purpose(tmp_path: Pa
     series = opened(tmp_path)
     series.publish(people(range(300)), name="first", seed=2**63 + 1)
     told = sq.Series.open(
-        series.path, rules(method={"name": "specialize", "score": "information-gain", "label": "drug"}), key=KEY
+        series.place, rules(method={"name": "specialize", "score": "information-gain", "label": "drug"}), key=KEY
     )
     plan = told.plan(people(range(300)), name="second", seed=2**63 + 1)
     assert plan.holds

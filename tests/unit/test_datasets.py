@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sequester.datasets import hospital, hospital_policy
+from sequester.datasets import hospital, hospital_panel, hospital_panel_policy, hospital_policy
 from sequester.ingest import encode
 from sequester.policy import Policy
 
@@ -86,3 +88,34 @@ def test_the_table_fits_its_policy(table: pa.Table, tmp_path) -> None:
     snapshot = encode(table, policy)
     assert (len(snapshot), snapshot.left_out) == (table.num_rows, 0)
     assert set(snapshot.sensitive_domains[0].names[0]) == set(column(table, "diagnosis"))
+
+
+def test_patients_come_leave_return_and_change_but_for_what_stays() -> None:
+    years = hospital_panel(2000, releases=4, seed=3)
+    assert all(one.equals(two) for one, two in zip(years, hospital_panel(2000, releases=4, seed=3), strict=True))
+    people = [{row["patient_id"]: row for row in year.to_pylist()} for year in years]
+    came, left, back, moved = 0, 0, 0, 0
+    for number, (before, after) in enumerate(pairwise(people)):
+        ever = set().union(*people[: number + 1])
+        came += len(set(after) - ever)
+        left += len(set(before) - set(after))
+        back += len((set(after) & ever) - set(before))
+        for person in set(before) & set(after):
+            assert all(before[person][name] == after[person][name] for name in ("name", "gender", "diagnosis"))
+            assert after[person]["age"] - before[person]["age"] in (0, 1)
+            moved += before[person]["zip"] != after[person]["zip"]
+    assert min(came, left, back, moved) > 50
+    assert len(set().union(*people)) == 2000
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_few_patients_are_a_panel_too(n: int) -> None:
+    years = hospital_panel(n, releases=3)
+    assert len({person for year in years for person in year["patient_id"].to_pylist()}) == n
+
+
+def test_the_panel_fits_its_policy(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(hospital_panel_policy())
+    policy = Policy.load(tmp_path / "policy.yaml")
+    for year in hospital_panel(200, seed=3):
+        assert len(encode(year, policy)) == year.num_rows

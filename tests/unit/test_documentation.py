@@ -40,7 +40,8 @@ def test_every_dependency_has_a_reason() -> None:
     assert [name for name in declared if name not in reasons] == []
 
 
-def test_the_readme_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
+def test_the_links_of_the_first_pages_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text())
     assert len(links) >= 3
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -80,5 +80,5 @@ def test_a_file_that_does_not_say_what_was_judged_is_published_nowhere(
         patched.setattr(files, "_write", careless)
         with pytest.raises(sq.GuaranteeError, match="does not say what was judged"):
             series.publish(people(120), name="first")
-    assert not list((tmp_path / "out").iterdir())
+    assert not list((tmp_path / "out" / "clinic").iterdir())
     assert series.publish(people(120), name="first").folder is not None

@@ -171,10 +171,10 @@ def test_a_read_only_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_refuses_new_files_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: Any) -> str:
+    def refuse(_: Path) -> Any:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(files.tempfile, "mkdtemp", refuse)
+    monkeypatch.setattr(files, "draft_beside", refuse)
     with pytest.raises(DataError, match="cannot be written: Permission denied"):
         save_file(tmp_path)
     assert list(tmp_path.iterdir()) == []

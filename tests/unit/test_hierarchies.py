@@ -246,7 +246,7 @@ def test_an_unreadable_hierarchy_file_is_an_error(tmp_path: Path, content: bytes
 
 
 def test_an_absent_hierarchy_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"nothing\.csv: the hierarchy file cannot be read: no such file"):
+    with pytest.raises(PolicyError, match=r"nothing\.csv: the hierarchy file cannot be used: there is no such file"):
         build.read_arx(tmp_path / "nothing.csv")
 
 

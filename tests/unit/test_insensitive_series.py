@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +14,7 @@ import pytest
 import sequester as sq
 from ledgers import KEY
 from sequester.domain.plain import plain_cells, plain_codes
+from sequester.ledger import Ledger, State
 
 VALUES = ["flu", "cold", "gout", "asthma"]
 
@@ -121,11 +122,17 @@ def test_cells_of_another_type_than_the_column_has_now_make_it_text(tmp_path: Pa
     assert set(release.table["bed"].to_pylist()) == set("1234567")
 
 
-def test_a_ledger_that_never_kept_insensitive_cells_cannot_go_on_with_them(tmp_path: Path) -> None:
+def test_a_ledger_that_never_kept_insensitive_cells_cannot_go_on_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     series = start(tmp_path, lambda n: "b")
-    with duckdb.connect(series.path) as database:
-        database.execute("UPDATE releases SET insensitive = NULL").fetchall()
-        database.execute("UPDATE people SET codes = codes[1:1]").fetchall()
+    load = Ledger.load
+
+    def forgetful(ledger: Ledger) -> State:
+        found = load(ledger)
+        return replace(found, insensitive=(), plain=found.plain[:0])
+
+    monkeypatch.setattr(Ledger, "load", forgetful)
     with pytest.raises(sq.LedgerError, match="did not keep insensitive cells"):
         series.plan(people(list(range(8)), lambda n: "b"), name="second", seed=2**63 + 1)
 

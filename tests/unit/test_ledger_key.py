@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sequester.errors import LedgerError
-from sequester.ledger import Key
-from sequester.ledger.key import VARIABLE, key_file
+from sequester.ledger import Key, Place
+from sequester.ledger.key import VARIABLE
 
 NOTHING: dict[str, str] = {}
 
@@ -57,7 +57,7 @@ def test_a_key_shows_itself_nowhere() -> None:
 
 
 def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
-    made = Key.make(key_file(tmp_path / "x.ledger"))
+    made = Key.make(Place.of(tmp_path / "x.ledger").key)
     other = Key.of_text("correct horse battery")
     assert Key.need(tmp_path / "x.ledger", environment=NOTHING).check == made.check
     given = {VARIABLE: "correct horse battery"}
@@ -101,7 +101,7 @@ def test_an_existing_key_is_not_replaced(tmp_path: Path) -> None:
 def test_a_key_may_be_kept_elsewhere(tmp_path: Path) -> None:
     made = Key.find_or_make(tmp_path / "x.ledger", file=tmp_path / "safe" / "key", environment=NOTHING)
     assert Key.need(tmp_path / "x.ledger", file=tmp_path / "safe" / "key", environment=NOTHING).check == made.check
-    assert not key_file(tmp_path / "x.ledger").exists()
+    assert not Place.of(tmp_path / "x.ledger").key.exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs the rights of Unix files")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
-import duckdb
 import pytest
 
+from books import Books, tamper
 from ledgers import KEY, draft, new, publish, three_releases
 from sequester.errors import LedgerError
-from sequester.ledger import Key, Ledger, Verification
+from sequester.ledger import Key, Ledger, Place, Verification
 
 CHANGES = {
     "UPDATE classes SET lo = [lo[1] + 1, lo[2]] WHERE release = 2": "release 2: what is recorded was changed",
@@ -45,16 +46,14 @@ CHANGES = {
 }
 
 
-def tampered(path: Path, *statements: str) -> Verification:
+def tampered(path: Place, *statements: str) -> Verification:
     three_releases(path).close()
-    with duckdb.connect(path) as database:
-        for statement in statements:
-            database.execute(statement).fetchall()
+    tamper(path, *statements)
     with Ledger.open(path, key=KEY) as ledger:
         return ledger.verify()
 
 
-def said_by_verification(path: Path) -> str:
+def said_by_verification(path: Place) -> str:
     """Its problems, or the damage that keeps it from looking for any."""
     with Ledger.open(path, key=KEY) as ledger:
         try:
@@ -63,17 +62,17 @@ def said_by_verification(path: Path) -> str:
             return str(error)
 
 
-def test_what_was_not_touched_holds(tmp_path: Path) -> None:
-    found = tampered(tmp_path / "x.ledger")
+def test_what_was_not_touched_holds(books: Books) -> None:
+    found = tampered(books / "x.ledger")
     assert (found.holds, found.releases, found.people, found.problems) == (True, 3, 9, ())
     assert found.to_dict()["holds"] is True
-    with new(tmp_path / "empty.ledger") as ledger:
+    with new(books / "empty.ledger") as ledger:
         assert ledger.verify().holds
 
 
 @pytest.mark.parametrize("statement", CHANGES)
-def test_every_change_is_noticed(tmp_path: Path, statement: str) -> None:
-    found = tampered(tmp_path / "x.ledger", statement)
+def test_every_change_is_noticed(books: Books, statement: str) -> None:
+    found = tampered(books / "x.ledger", statement)
     assert not found.holds
     assert CHANGES[statement] in "\n".join(found.problems)
 
@@ -92,21 +91,19 @@ def test_every_change_is_noticed(tmp_path: Path, statement: str) -> None:
         "UPDATE people SET release = 9 WHERE person = 0",
     ],
 )
-def test_rows_that_make_no_sense_are_damage_and_no_traceback(tmp_path: Path, statement: str) -> None:
-    path = tmp_path / "x.ledger"
+def test_rows_that_make_no_sense_are_damage_and_no_traceback(books: Books, statement: str) -> None:
+    path = books / "x.ledger"
     three_releases(path).close()
-    with duckdb.connect(path) as database:
-        database.execute(statement).fetchall()
-    with Ledger.open(path, key=KEY) as ledger, pytest.raises(LedgerError, match="damaged; restore it from a backup"):
+    tamper(path, statement)
+    with Ledger.open(path, key=KEY) as ledger, pytest.raises(LedgerError, match=r"damaged.*; restore it from a backup"):
         ledger.load()
     assert said_by_verification(path)
 
 
-def test_a_table_that_is_gone_is_damage(tmp_path: Path) -> None:
-    path = tmp_path / "x.ledger"
+def test_a_table_that_is_gone_is_damage(books: Books) -> None:
+    path = books / "x.ledger"
     three_releases(path).close()
-    with duckdb.connect(path) as database:
-        database.execute("DROP TABLE counts").fetchall()
+    tamper(path, "DROP TABLE counts")
     with Ledger.open(path, key=KEY) as ledger, pytest.raises(LedgerError, match="damaged") as error:
         ledger.load()
     assert "counts" not in str(error.value)
@@ -114,36 +111,75 @@ def test_a_table_that_is_gone_is_damage(tmp_path: Path) -> None:
     assert error.value.__context__ is None
 
 
-def test_a_chain_that_was_made_again_needs_the_key(tmp_path: Path) -> None:
+def test_a_chain_that_was_made_again_needs_the_key(books: Books) -> None:
     """Who can write the file can make all hashes fit again, but not sign them."""
     other = Key.of_text("somebody else's secret key")
-    with new(tmp_path / "forged.ledger", key=other) as ledger:
+    with new(books / "forged.ledger", key=other) as ledger:
         publish(ledger, [0, 0, 1, 1])
-    with duckdb.connect(tmp_path / "forged.ledger") as database:
-        database.execute("UPDATE meta SET value = ? WHERE fact = 'key_check'", [KEY.check]).fetchall()
-    with Ledger.open(tmp_path / "forged.ledger", key=KEY) as ledger:
-        assert ledger.verify().problems == ("release 1: the entry was not made with this key",)
-    with Ledger.open(tmp_path / "forged.ledger", key=None) as ledger:
+    tamper(books / "forged.ledger", f"UPDATE meta SET value = '{KEY.check}' WHERE fact = 'key_check'")
+    with Ledger.open(books / "forged.ledger", key=KEY) as ledger:
+        assert ledger.verify().problems == (
+            "what the ledger says about itself was changed",
+            "release 1: the entry was not made with this key",
+            *(f"row {row} of the log was not made with this key" for row in (1, 2, 3)),
+        )
+        with pytest.raises(LedgerError, match=r"damaged: what the ledger says about itself was changed; release 1: "):
+            ledger.load()
+    with Ledger.open(books / "forged.ledger", key=None) as ledger:
         assert ledger.verify().holds
 
 
-def test_the_data_of_the_releases_are_compared(tmp_path: Path) -> None:
+def test_the_folders_of_the_releases_are_compared(books: Books, tmp_path: Path) -> None:
     folder = tmp_path / "releases"
-    data = b"age,illness\n*,flu\n"
+    data = b"age,illness\n*,flu\n*,flu\n"
     digest = hashlib.sha256(data).hexdigest()
-    with new(tmp_path / "x.ledger") as ledger:
-        publish(ledger, [0, 0], name="spring", output_digest=digest)
+    with new(books / "x.ledger") as ledger:
+        publish(ledger, [0, 0], name="spring", output_digest=digest, files={"data.csv": digest})
         publish(ledger, [0, 0], name="summer", output_digest=digest)
         ledger.begin(draft(ledger, [0, 0], name="autumn"))
-        assert ledger.verify(folder).problems == tuple(f"release {n}: its folder is not there" for n in (1, 2))
+        assert marks(ledger, folder) == ["missing 0001-spring", "missing 0002-summer"]
         for name in ("0001-spring", "0002-summer"):
-            (folder / name).mkdir(parents=True)
-            (folder / name / "data.csv").write_bytes(data)
+            (folder / "s" / name).mkdir(parents=True)
+            (folder / "s" / name / "data.csv").write_bytes(data)
         (folder / "notes-2026").mkdir()
+        (folder / "0003-of-another-series").mkdir()
+        (folder / "s" / "notes").mkdir()
         assert ledger.verify(folder).holds
-        (folder / "0002-summer" / "data.csv").write_bytes(data + b"*,none\n")
-        (folder / "0009-unknown").mkdir()
-        assert ledger.verify(folder).problems == (
-            "release 2: the data in its folder are not what was recorded",
-            "release 9 has a folder, but the ledger does not know it",
-        )
+        (folder / "s" / "0002-summer" / "data.csv").write_bytes(data + b"*,none\n")
+        (folder / "s" / "0009-unknown").mkdir()
+        assert [mark.rsplit(" ", 1)[0] for mark in marks(ledger, folder)] == [
+            "changed 0002-summer",
+            "unknown 0009-unknown",
+        ]
+        said = ledger.verify(folder).problems
+        assert "release 2 is not what was recorded (data); put the folder back as it was published" in said[0]
+        assert "0009-unknown: is a release that the ledger does not know: the ledger is older than" in said[1]
+        assert said[2] == "release 2: the data have 3 rows, and 2 were recorded"
+
+
+def test_folders_of_older_releases_lie_beside_those_of_others(books: Books, tmp_path: Path) -> None:
+    folder, digest = tmp_path / "releases", hashlib.sha256(b"x").hexdigest()
+    with new(books / "x.ledger") as ledger:
+        publish(ledger, [0, 0], name="spring", output_digest=digest)
+        for name, series in (("0001-spring", "s"), ("0001-theirs", "other"), ("0002-summer", "s")):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "data.csv").write_bytes(b"x")
+            (folder / name / "release.json").write_text(json.dumps({"series": series}))
+        assert [mark.rsplit(" ", 1)[0] for mark in marks(ledger, folder)] == ["unknown 0002-summer"]
+
+
+def test_trouble_that_is_accepted_is_no_trouble_until_it_is_another(books: Books, tmp_path: Path) -> None:
+    folder = tmp_path / "releases"
+    with new(books / "x.ledger") as ledger:
+        publish(ledger, [0, 0], name="spring")
+        (folder / "s" / "0002-lost").mkdir(parents=True)
+        ledger.accept(ledger.troubles(folder))
+        assert marks(ledger, folder) == []
+        assert ledger.log()[-1].action == "loss accepted"
+        (folder / "s" / "0002-lost" / "data.csv").write_text("x")
+        assert [mark.split()[0] for mark in marks(ledger, folder)] == ["unknown"]
+        assert ledger.verify().holds
+
+
+def marks(ledger: Ledger, folder: Path) -> list[str]:
+    return [trouble.mark for trouble in ledger.troubles(folder)]

@@ -209,3 +209,14 @@ def test_the_series_is_named_after_the_file(tmp_path: Path) -> None:
     policy = Policy.load(tmp_path / "policy.yaml")
     assert policy.series == "St-Vincent-2024"
     assert policy.input.delimiter == ";"
+
+
+def test_a_series_is_offered_pods_where_somebody_keeps_a_value(tmp_path: Path) -> None:
+    rows = {"patient_id": list(range(40)), "age": [20 + n for n in range(40)], "diagnosis": ["a", "b"] * 20}
+    text = propose(pa.table(rows), name="s")
+    assert "# method: {name: pods}" in text
+    offered = text.replace("# method:", "method:").replace("# inferred:", "inferred:")
+    (tmp_path / "policy.yaml").write_text(offered, encoding="utf-8")
+    policy = Policy.load(tmp_path / "policy.yaml")
+    assert (policy.method.name, policy.protect.fewest) == ("pods", 2)
+    assert "pods" not in propose(pa.table({"age": [20 + n % 7 for n in range(40)], "sex": ["f", "m"] * 20}), name="s")

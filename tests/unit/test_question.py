@@ -19,12 +19,12 @@ def series(tmp_path: Path) -> sq.Series:
 
 
 def test_asking_for_more_than_was_promised_finds_what_it_breaks_and_changes_nothing(series: sq.Series) -> None:
-    before = series.path.read_bytes()
+    before = series.place.file.read_bytes()
     assert series.audit().holds
     found = series.audit(k=20, confidence=0.3)
     assert {finding.required for finding in found.findings} == {20, 0.3}
     assert found.exposed.total.people > 0
-    assert series.path.read_bytes() == before
+    assert series.place.file.read_bytes() == before
     assert series.audit().holds
 
 
@@ -39,8 +39,8 @@ def test_a_policy_that_protects_otherwise_asks_another_question(series: sq.Serie
 
     other = rules(protect={"k": 20, "against": ["insider", "neighbor"]})
     with pytest.raises(sq.PolicyError, match=r"protect\.k: is not what it was"):
-        sq.Series.open(series.path, other, key=KEY)
-    with Ledger.open(series.path, key=KEY, read_only=True) as ledger:
+        sq.Series.open(series.place, other, key=KEY)
+    with Ledger.open(series.place, key=KEY, read_only=True) as ledger:
         found = audit_ledger(ledger, other)
         assert {finding.required for finding in found.findings if finding.attack == "k"} == {20}
         with pytest.raises(sq.PolicyError, match=r"attributes\.value: is not what it was"):

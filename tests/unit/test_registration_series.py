@@ -40,7 +40,7 @@ def test_every_release_holds_although_few_of_the_list_are_in_it(tmp_path: Path) 
     assert found.holds
     assert 0 < found.measures["breach"] <= 0.5
     # The same people, if the adversary may know who is there, need larger classes.
-    known = sq.Series.open(tmp_path / "known.ledger", rules(), key=KEY)
+    known = sq.Series.open(tmp_path / "known" / "known.ledger", rules(), key=KEY)
     alone = known.plan(ward.table(present), name="first", seed=2**63 + 1)
     assert sizes[0] < alone.records / alone.classes
 
@@ -102,3 +102,23 @@ def test_the_policy_says_what_the_promise_rests_on() -> None:
 
     policy = rules(protect__lifetime={"l": 2.0, "releases": 6, "registered": "everybody.csv"})
     assert any("as long as nobody knows which of the people in everybody.csv" in str(said) for said in promises(policy))
+
+
+def test_nobody_is_in_the_list_twice(tmp_path: Path) -> None:
+    ward = Ward(24)
+    policy = listed(tmp_path, ward, 200)
+    everybody = ward.table(np.arange(200)).drop_columns(["value"])
+    person = policy.person
+    assert person is not None
+    ids = [f" {one}" for one in everybody[person].to_pylist()]
+    twice = everybody.set_column(everybody.column_names.index(person), person, pa.array(ids)).slice(0, 40)
+    text = pa.chunked_array([pa.array([str(one) for one in everybody[person].to_pylist()])])
+    both = [everybody.set_column(everybody.column_names.index(person), person, text), twice]
+    csv.write_csv(pa.concat_tables(both), tmp_path / "everybody.csv")
+    series = sq.Series.open(tmp_path / "ward.ledger", policy, key=KEY)
+    with pytest.raises(
+        sq.DataError, match=r"registration list: column .*: 40 rows are about a person who has an earlier"
+    ):
+        series.plan(ward.table(np.arange(100)), name="first", seed=2**63 + 1)
+    csv.write_csv(pa.concat_tables(both).drop_columns([person]), tmp_path / "everybody.csv")
+    assert series.plan(ward.table(np.arange(100)), name="first", seed=2**63 + 1).records

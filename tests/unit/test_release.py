@@ -102,6 +102,16 @@ def test_members_are_everybody_once_with_their_class(rules: dict[str, Any], meth
         assert made.suppressed > 0
 
 
+def test_members_are_known_by_their_ids_without_blanks_and_by_whole_numbers(rules: dict[str, Any]) -> None:
+    place = TABLE.column_names.index("patient_id")
+    blanks = pa.array([f"\ufeff{one} " for one in TABLE["patient_id"].to_pylist()])
+    made = sq.anonymize(TABLE.set_column(place, "patient_id", blanks), policy(rules), seed=1)
+    assert made.members()["person"].to_pylist() == [str(one) for one in TABLE["patient_id"].to_pylist()]
+    floats = pa.array(np.arange(len(TABLE), dtype=np.float64))
+    made = sq.anonymize(TABLE.set_column(place, "patient_id", floats), policy(rules), seed=1)
+    assert made.members()["person"].type == pa.int64()
+
+
 def test_members_without_a_person_column_are_row_numbers(rules: dict[str, Any]) -> None:
     nobody = {key: value for key, value in rules.items() if key != "person"}
     made = sq.anonymize(TABLE, policy(nobody), seed=1)
@@ -207,13 +217,21 @@ def test_what_describes_a_release_names_no_person_no_cell_and_no_seed(rules: dic
 def test_a_folder_has_the_data_and_what_describes_it(rules: dict[str, Any], tmp_path: Path) -> None:
     made = release(rules, output={"format": "parquet"})
     files = made.save(tmp_path / "r")
-    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == ["data.parquet", "release.json"]
-    assert [file.name for file in files] == ["data.parquet", "release.json"]
+    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == [
+        "data.parquet",
+        "dictionary.csv",
+        "release.json",
+    ]
+    assert [file.name for file in files] == ["data.parquet", "release.json", "dictionary.csv"]
     assert parquet.read_table(files[0]).to_pylist() == made.table.to_pylist()
     assert json.loads(files[1].read_text()) == json.loads(made.to_json())
     again = release(rules)
-    assert [file.name for file in again.save(tmp_path / "r", force=True)] == ["data.csv", "release.json"]
-    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == ["data.csv", "release.json"]
+    assert [file.name for file in again.save(tmp_path / "r", force=True)] == [
+        "data.csv",
+        "release.json",
+        "dictionary.csv",
+    ]
+    assert sorted(file.name for file in (tmp_path / "r").iterdir()) == ["data.csv", "dictionary.csv", "release.json"]
     texts = csv.ConvertOptions(column_types=dict.fromkeys(again.table.column_names, pa.string()))
     read = csv.read_csv(tmp_path / "r" / "data.csv", convert_options=texts)
     assert read.to_pylist() == again.table.to_pylist()
@@ -225,6 +243,14 @@ def test_an_existing_release_is_kept_unless_forced(rules: dict[str, Any], tmp_pa
         made.save(tmp_path / place)
         with pytest.raises(sq.DataError, match="exists already"):
             made.save(tmp_path / place)
+
+
+def test_a_release_of_before_there_were_dictionaries_can_be_replaced(rules: dict[str, Any], tmp_path: Path) -> None:
+    made = release(rules)
+    made.save(tmp_path / "r")
+    (tmp_path / "r" / "dictionary.csv").unlink()
+    made.save(tmp_path / "r", force=True)
+    assert (tmp_path / "r" / "dictionary.csv").is_file()
 
 
 @pytest.mark.parametrize("method", METHODS)

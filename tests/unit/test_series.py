@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +62,13 @@ def series(tmp_path: Path) -> sq.Series:
 
 def test_the_first_release_is_recorded_and_whole(series: sq.Series) -> None:
     release = series.publish(people(range(100)), name="first", seed=2**63 + 1)
-    assert release.folder == series.folder / "0001-first"
-    assert {file.name for file in release.folder.iterdir()} == {"data.csv", "release.json", "report.html"}
+    assert release.folder == series.folder / "clinic" / "0001-first"
+    assert {file.name for file in release.folder.iterdir()} == {
+        "data.csv",
+        "release.json",
+        "dictionary.csv",
+        "report.html",
+    }
     assert csv.read_csv(release.folder / "data.csv").num_rows == 100
     (entry,) = series.releases()
     assert (entry.number, entry.name, entry.status, entry.records) == (1, "first", "published", 100)
@@ -69,9 +76,9 @@ def test_the_first_release_is_recorded_and_whole(series: sq.Series) -> None:
 
 def test_a_plan_changes_nothing_and_says_what_changes(series: sq.Series) -> None:
     series.publish(people(range(100)), name="first", seed=2**63 + 1)
-    before = series.path.read_bytes()
+    before = series.place.file.read_bytes()
     plan = series.plan(people(range(160)), name="second", seed=2**63 + 1)
-    assert series.path.read_bytes() == before
+    assert series.place.file.read_bytes() == before
     assert plan.change == type(plan.change)(newcomers=60, stayers=100)
     assert plan.holds
     assert {check.attack for check in plan.checks} >= {"k", "confidence", "difference", "tracing", "deniability"}
@@ -87,7 +94,7 @@ def test_neither_plan_nor_release_folder_names_people_or_raw_records(series: sq.
     said = plan.save(tmp_path / "next.plan").read_text() + repr(plan) + plan._repr_html_()
     release = series.publish(plan)
     assert release.folder is not None
-    public = "".join((release.folder / name).read_text() for name in ("release.json", "report.html"))
+    public = "".join((release.folder / name).read_text() for name in ("release.json", "dictionary.csv", "report.html"))
     for text in (said, public):
         assert not any(f'"p{n}"' in text or f">p{n}<" in text for n in range(100))
         assert not any(value in text for value in ("asthma", "gout"))
@@ -128,7 +135,7 @@ def test_a_saved_plan_is_stale_for_another_policy(series: sq.Series, tmp_path: P
     source = tmp_path / "first.csv"
     csv.write_csv(people(range(100)), source)
     saved = sq.Plan.load(series.plan(source).save(tmp_path / "next.plan"))
-    grown = sq.Series.open(series.path, rules(method={"name": "grow"}), key=KEY)
+    grown = sq.Series.open(series.place, rules(method={"name": "grow"}), key=KEY)
     with pytest.raises(sq.StalePlan, match="not what was planned"):
         grown.publish(saved)
 
@@ -153,25 +160,25 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
 def test_what_was_promised_cannot_be_changed(series: sq.Series, changes: dict[str, Any], key: str) -> None:
     series.publish(people(range(100)), name="first")
     with pytest.raises(sq.PolicyError, match="is not what it was when the series began") as caught:
-        sq.Series.open(series.path, rules(**changes), key=KEY)
+        sq.Series.open(series.place, rules(**changes), key=KEY)
     assert [problem.key for problem in caught.value.problems] == [key]
 
 
 def test_the_policy_may_change_until_something_is_published(series: sq.Series) -> None:
-    again = sq.Series.open(series.path, rules(protect__k=3), key=KEY)
+    again = sq.Series.open(series.place, rules(protect__k=3), key=KEY)
     again.publish(people(range(100)), name="first")
-    assert sq.Series.open(series.path, rules(protect__k=3), key=KEY).audit().measures["k"] >= 3
+    assert sq.Series.open(series.place, rules(protect__k=3), key=KEY).audit().measures["k"] >= 3
 
 
 def test_a_policy_of_another_series_is_refused(series: sq.Series) -> None:
     with pytest.raises(sq.LedgerError, match="the ledger of another series"):
-        sq.Series.open(series.path, rules(series="other"), key=KEY)
+        sq.Series.open(series.place, rules(series="other"), key=KEY)
 
 
 def test_how_a_release_is_made_and_written_may_change(series: sq.Series) -> None:
     series.publish(people(range(100)), name="first", seed=2**63 + 1)
     other = sq.Series.open(
-        series.path, rules(method={"name": "grow"}, output={"format": "parquet"}, infeasible="refuse"), key=KEY
+        series.place, rules(method={"name": "grow"}, output={"format": "parquet"}, infeasible="refuse"), key=KEY
     )
     release = other.publish(people(range(200)), name="second", seed=2**63 + 1)
     assert release.folder is not None
@@ -279,7 +286,7 @@ def test_too_few_newcomers_wait_and_are_published_when_there_are_enough(series: 
         series.publish(plan)
     release = series.publish(people(range(140)), name="fourth", seed=2**63 + 1)
     assert release.table.num_rows == 140
-    with Ledger.open(series.path, key=KEY, read_only=True) as ledger:
+    with Ledger.open(series.place, key=KEY, read_only=True) as ledger:
         assert len(ledger.load().queue) == 0
 
 
@@ -310,7 +317,7 @@ def test_a_few_who_left_are_published_on_until_enough_leave(series: sq.Series) -
 
 
 def test_refusing_publishes_nothing_that_would_have_to_wait(series: sq.Series) -> None:
-    strict = sq.Series.open(series.path, rules(infeasible="refuse"), key=KEY)
+    strict = sq.Series.open(series.place, rules(infeasible="refuse"), key=KEY)
     strict.publish(people(range(100)), name="first", seed=2**63 + 1)
     with pytest.raises(sq.GuaranteeError, match="2 who came cannot be hidden"):
         strict.plan(people(range(102)), name="second")
@@ -319,7 +326,7 @@ def test_refusing_publishes_nothing_that_would_have_to_wait(series: sq.Series) -
 
 
 def test_suppressing_leaves_out_whoever_was_published_with_those_who_left(series: sq.Series) -> None:
-    strict = sq.Series.open(series.path, rules(infeasible="suppress"), key=KEY)
+    strict = sq.Series.open(series.place, rules(infeasible="suppress"), key=KEY)
     strict.publish(people(range(100)), name="first", seed=2**63 + 1)
     plan = strict.plan(people(range(2, 100)), name="second", seed=2**63 + 1)
     assert plan.waiting.retained == plan.waiting.held == 0
@@ -355,6 +362,22 @@ def test_nobody_can_be_published_when_all_are_too_much_alike(series: sq.Series) 
         series.plan(people(range(50), value=["gout"] * 50), name="first")
 
 
+def test_a_release_is_its_owners_until_it_is_recorded(series: sq.Series, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: dict[str, int] = {}
+
+    def look(step: str) -> None:
+        for folder in (series.folder / "clinic").glob("*0001-first*"):
+            modes[step] = stat.S_IMODE(folder.stat().st_mode)
+
+    monkeypatch.setattr("sequester.publish.commit.step", look)
+    before = os.umask(0o022)
+    try:
+        series.publish(people(range(100)), name="first", seed=2**63 + 1)
+    finally:
+        os.umask(before)
+    assert modes == {"written": 0o700, "begun": 0o700, "shown": 0o755, "finished": 0o755}
+
+
 def test_a_static_release_is_published_only_by_those_who_know_it_leaks(tmp_path: Path) -> None:
     series = sq.Series.open(tmp_path / "clinic.ledger", rules(method={"name": "static"}), key=KEY)
     series.publish(people(range(200)), name="first", seed=2**63 + 1)
@@ -364,7 +387,7 @@ def test_a_static_release_is_published_only_by_those_who_know_it_leaks(tmp_path:
         series.publish(plan)
     series.publish(plan, i_know_this_leaks=True)
     assert not series.audit().holds
-    assert json.loads((series.folder / "0002-second" / "release.json").read_text())["holds"] is False
+    assert json.loads((series.folder / "clinic" / "0002-second" / "release.json").read_text())["holds"] is False
 
 
 def test_an_encrypted_ledger_hides_even_its_series(tmp_path: Path) -> None:
@@ -374,9 +397,9 @@ def test_an_encrypted_ledger_hides_even_its_series(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
         pytest.skip(f"DuckDB cannot encrypt here: {error}")
     series.publish(people(range(100)), name="quarter-one", seed=2**63 + 1)
-    assert b"quarter-one" not in series.path.read_bytes()
+    assert b"quarter-one" not in series.place.file.read_bytes()
     with pytest.raises(sq.LedgerError, match="key"):
-        sq.Series.open(series.path, rules(), key=Key.of_text("another key for tests"))
+        sq.Series.open(series.place, rules(), key=Key.of_text("another key for tests"))
 
 
 def test_the_key_is_made_with_the_ledger_and_only_its_owner_can_read_it(

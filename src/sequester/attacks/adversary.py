@@ -4,7 +4,7 @@
 |---|---|---|
 | outsider | one release, the target's quasi-identifier | k, confidence, diversity, closeness |
 | neighbor | all releases, the target's quasi-identifier, when she joined | forward, cross, backward, intersection |
-| insider  | all releases, everybody's quasi-identifier, who is in which release | difference, tracing, deniability |
+| insider  | all releases, everybody's quasi-identifier, who is in which | difference, tracing, deniability, belief |
 | lifetime | as the insider, while values change freely | breach |
 | anybody  | row order, and other releases of the same data | row-order, complementary |
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ATTACKS: dict[str, tuple[str, ...]] = {
     "outsider": ("k", "confidence", "diversity", "closeness"),
     "neighbor": ("forward", "cross", "backward", "intersection"),
-    "insider": ("difference", "tracing", "deniability"),
+    "insider": ("difference", "tracing", "deniability", "belief"),
     "lifetime": ("breach",),
     "any": ("row-order", "complementary"),
 }
@@ -43,6 +43,8 @@ class Knowledge:
     values    whether a person keeps her value
     releases  which releases she holds, counted from 1; None for all
     rows      whether the published row order may link releases
+    totals    whether she knows from elsewhere how many people of every release have each label; where there are decoys
+              that is more than what is published says, and no promise covers it
     """
 
     people: Literal["target", "all"] = "all"
@@ -50,6 +52,7 @@ class Knowledge:
     values: Literal["permanent", "transient"] = "permanent"
     releases: tuple[int, ...] | None = None
     rows: Literal["shuffled", "ordered"] = "shuffled"
+    totals: bool = False
 
     def attacks(self) -> tuple[str, ...]:
         """What she can try; a single release is open to everybody."""
@@ -78,16 +81,17 @@ def adversary_of(attack: str) -> str:
     return next(name for name, attacks in ATTACKS.items() if attack in attacks)
 
 
-def why_untried(attack: str, history: History, *, lifetime: bool) -> str:
-    """Why an attack had nothing to work on, in a few words without cells; `lifetime` says whether that is promised."""
+def why_untried(attack: str, history: History, *, lifetime: bool, belief: bool) -> str:
+    """Why an attack had nothing to work on, in a few words without cells; `lifetime` and `belief` say whether
+    that is promised."""
     people = attack in (*ATTACKS["insider"], *ATTACKS["lifetime"])
-    if attack in ATTACKS["outsider"]:
+    if attack in ATTACKS["outsider"] or (attack == "belief" and not belief):
         return "the policy promises nothing of the kind"
     if attack == "breach" and not lifetime:
         return "the policy has no `protect.lifetime`"
     if attack == "breach" and history.permanent:
         return "values stay, so that releases do not add up"
-    if len(history) < 2 and attack not in ("breach", "deniability"):
+    if len(history) < 2 and attack not in ("breach", "deniability", "belief"):
         return "there is only one release"
     if not history.permanent and attack in (*ATTACKS["neighbor"], *ATTACKS["insider"]):
         return "values may change from release to release"
@@ -96,7 +100,7 @@ def why_untried(attack: str, history: History, *, lifetime: bool) -> str:
         return f"who is in which class is not known; give the person column, or a population{also}"
     if attack == "tracing" and history.value is None:
         return "who has which value is not known; give the person column"
-    if attack == "deniability" and all(bound >= 1 for bound in history.bounds):
+    if attack in ("deniability", "belief") and all(bound >= 1 for bound in history.bounds):
         return "no value has a bound"
     if attack == "row-order" and not any(len(release.row_class) for release in history.releases[:-1]):
         return "the ledger does not keep the order of rows, which is drawn anew for every release"

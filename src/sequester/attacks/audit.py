@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,29 @@ from sequester.attacks.untried import Untried
 from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.history.seats import Seats
 from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sequester.attacks.believed import Beliefs, Believed
     from sequester.attacks.exposure import Noted
+    from sequester.attacks.witness import Witness
 
 Progress = Callable[[str, int, int], None]
 
 SMALLEST = frozenset({"k", "diversity", "forward", "cross", "backward", "difference", "tracing", "complementary"})
 """Measures where the smallest over several sensitive attributes is the worst; of the others the largest is."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """An audit before, which held: of so many releases, the first ones, by the same pods, and what it measured."""
+
+    releases: int
+    measures: Mapping[str, float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,6 +47,9 @@ class Audit:
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
     `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it.
+    `pods` is what the check of recorded pods came to, in numbers; None without any.
+    `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it. `belief`
+    says how sure somebody without prejudice could be, where that was asked or promised.
     """
 
     findings: tuple[Finding, ...]
@@ -46,6 +60,8 @@ class Audit:
     published: tuple[History, ...] = ()
     untried: tuple[Untried, ...] = ()
     unsolved: int = 0
+    pods: Mapping[str, Any] | None = None
+    belief: tuple[Believed, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -85,6 +101,8 @@ class Audit:
             "measures": dict(self.measures),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": list(self.notes),
+            **({} if self.pods is None else {"pods": dict(self.pods)}),
+            **({"belief": [one.to_dict() for one in self.belief]} if self.belief else {}),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -126,6 +144,7 @@ def audit(
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
     show_values: bool = False,
+    belief: bool = False,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit releases in order of publication, as files or frames with the columns as published.
@@ -135,7 +154,7 @@ def audit(
     everybody's class is found by the boxes. `registered` is one such table of everybody who may be in any release: the
     lifetime adversary then knows these people, and not who of them is where. `against` names adversaries, by default
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
-    in its paper.
+    in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
     """
     from sequester.history.load import histories_of, is_written_differently, read_rows
     from sequester.history.membership import Membership, find_members
@@ -165,6 +184,7 @@ def audit(
         knowledge=knowledge,
         semantics=semantics,
         progress=progress,
+        belief=belief,
     )
 
 
@@ -179,23 +199,55 @@ def audit_histories(
     knowledge: Knowledge | None = None,
     semantics: Semantics = "exact",
     progress: Progress | None = None,
+    seats: Seats | None = None,
+    before: Audited | None = None,
+    belief: bool = False,
 ) -> Audit:
     """Try every attack on every sensitive attribute, and on whole rows.
 
     published   the histories for attacks that need no people, where they differ
     rows        what rows show beside a single attribute, where that is more
     registered  (quasi-identifiers, people) codes of a registration list
+    seats       the pods of all releases, as their maker recorded them: where a check finds that they prove what an
+                insider's attacks ask, these are not tried, and findings leave out decoys
+    before      what an earlier audit said of the first releases: with pods that hold, neither they nor single releases
+                are looked at again
     """
+    from sequester.attacks.believed import Beliefs, believable
+
     attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
     merged = any(release.certain is not None for history in published or () for release in history.releases)
     if merged and "intersection" not in attacks and set(attacks) & set(ATTACKS["insider"]):
         # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
         attacks = (*attacks, "intersection")
-    rules = _Rules(policy, semantics, registered, None if rows is None else rows.labels)
     findings: list[Finding] = []
     measures: dict[str, float] = {}
     tried = []
     notes = [note for history in histories for note in history.notes]
+    witness, pods = None, None
+    if before is not None and before.releases >= len(histories[0]):
+        before = None
+    if seats is not None and semantics == "exact":
+        from sequester.attacks.proven import check_pods
+        from sequester.attacks.witness import REFUSED
+
+        witness = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
+        pods = None if witness is None else witness.to_dict()
+        if witness is not None and not witness.holds:
+            notes.append(REFUSED)
+            witness = None
+    before = None if witness is None else before
+    decoy = None
+    if (
+        seats is not None
+        and knowledge is not None
+        and knowledge.totals
+        and len(seats.decoy) == len(histories[0].people)
+    ):
+        decoy = seats.decoy
+    beliefs = Beliefs(rows, None if witness is None else witness.seats)
+    labels = None if rows is None else rows.labels
+    rules = _Rules(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
     unsolved = 0
     untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for number, attack in enumerate(attacks):
@@ -207,7 +259,7 @@ def audit_histories(
         again = published if published and attack in ATTACKS["neighbor"] else ()
         reasons: dict[str, list[str]] = {}
         for history in (*looked_at, *again):
-            result = _bounded(attack, history, _try(attack, history, rules))
+            result = _bounded(attack, history, _try(attack, history, rules), rules)
             name = history.attribute or None
             found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
             findings += _untold(found, findings) if history in again and not merged else found
@@ -215,9 +267,15 @@ def audit_histories(
             unsolved += result.unsolved
             if result.measure is not None:
                 pick = min if attack in SMALLEST else max
-                measures[attack] = pick(result.measure, measures.get(attack, result.measure))
+                known = result.measure if before is None else before.measures.get(attack, result.measure)
+                measures[attack] = pick(result.measure, known, measures.get(attack, result.measure))
             elif not result.findings and history not in again:
-                why = why_untried(attack, history, lifetime=policy.protect.lifetime is not None)
+                why = why_untried(
+                    attack,
+                    history,
+                    lifetime=policy.protect.lifetime is not None,
+                    belief=policy.protect.belief is not None,
+                )
                 reasons.setdefault(why, []).append(history.attribute)
             if (result.measure is not None or result.findings) and attack not in tried:
                 tried.append(attack)
@@ -229,6 +287,9 @@ def audit_histories(
         untried[(WHOLE_ROW,), "there are too many different rows to count them"] = apart
     if registered is not None and "breach" not in attacks:
         notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
+    told: tuple[Believed, ...] = ()
+    if belief or policy.protect.belief is not None:
+        told = beliefs.tell(believable(histories, rows), known=belief)
     return Audit(
         findings=_distinct(findings),
         measures=measures,
@@ -237,6 +298,8 @@ def audit_histories(
         histories=(*histories, *(() if rows is None else (rows.people,))),
         published=tuple(published or ()),
         unsolved=unsolved,
+        pods=pods,
+        belief=told,
         untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
     )
 
@@ -249,6 +312,14 @@ class _Rules:
     semantics: Semantics
     registered: NDArray[np.int32] | None
     labels: Labels | None
+    witness: Witness | None = None
+    decoy: NDArray[np.bool_] | None = None
+    before: Audited | None = None
+    beliefs: Beliefs = field(kw_only=True)
+
+    def since(self, attack: str) -> int:
+        """How many releases, the first ones, an audit before has measured."""
+        return self.before.releases if self.before is not None and attack in self.before.measures else 0
 
 
 def _looked_at(attack: str, histories: Sequence[History], rows: Rows | None) -> Sequence[History]:
@@ -258,6 +329,10 @@ def _looked_at(attack: str, histories: Sequence[History], rows: Rows | None) -> 
     """
     if rows is None:
         return histories
+    if attack == "belief":
+        from sequester.attacks.believed import believable
+
+        return believable(histories, rows)
     if attack == "tracing":
         return (rows.people,)
     if attack == "deniability":
@@ -284,10 +359,14 @@ def _needs_nobody(attack: str, *, registered: bool) -> bool:
     return attack in (*ATTACKS["outsider"], *ATTACKS["any"]) or (attack == "breach" and registered)
 
 
-def _bounded(attack: str, history: History, result: Result) -> Noted:
-    """The result with no more findings than anybody reads; whether something was found stays as it is."""
+def _bounded(attack: str, history: History, result: Result, rules: _Rules) -> Noted:
+    """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
     from sequester.attacks.exposure import Noted, keep_worst, say_more
 
+    if rules.witness is not None and result.findings:
+        from sequester.attacks.proven import of_people
+
+        result = of_people(result, history, rules.witness, smallest=attack in SMALLEST)
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
@@ -295,6 +374,25 @@ def _bounded(attack: str, history: History, result: Result) -> Noted:
 
 
 def _try(attack: str, history: History, rules: _Rules) -> Result:
+    result = _try_published(attack, history, rules)
+    whole = history.attribute == WHOLE_ROW or rules.labels is None
+    if attack != "deniability" or rules.decoy is None or not whole or not history.permanent:
+        return result
+    from sequester.attacks.totals import find_totals
+
+    labels = Labels.of_history(history) if rules.labels is None else rules.labels
+    more = find_totals(history, labels, rules.decoy)
+    measures = [one.measure for one in (result, more) if one.measure is not None]
+    return replace(
+        more,
+        findings=[*result.findings, *more.findings],
+        measure=max(measures, default=None),
+        unsolved=result.unsolved + more.unsolved,
+    )
+
+
+def _try_published(attack: str, history: History, rules: _Rules) -> Result:
+    """What was published, and nothing else that somebody may know."""
     from sequester.attacks import (
         backward,
         breach,
@@ -324,13 +422,15 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
             # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
             return Result()
         case "k" | "confidence" | "diversity" | "closeness":
-            return single.find(history, attack, alpha=rules.policy.protect.alpha)
+            return single.find(history, attack, alpha=rules.policy.protect.alpha, since=rules.since(attack))
         case "breach":
             lifetime = rules.policy.protect.lifetime
             # Of a value that stays the releases do not add up: it is the same one each time.
             if lifetime is None or history.permanent:
                 return Result()
             return breach.find(history, l=lifetime.l, registered=rules.registered)
+        case "belief":
+            return rules.beliefs.find(history, rules.policy.protect.belief)
         case "row-order":
             return row_order.find(history)
         case "complementary":
@@ -338,6 +438,12 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
         case _:
             if not history.permanent:
                 return Result()
+            if rules.witness is not None:
+                from sequester.attacks.proven import proven
+
+                settled = proven(attack, history, rules.witness, since=rules.since(attack))
+                if settled is not None:
+                    return settled
             if attack == "tracing":
                 return tracing.find(history, semantics=rules.semantics, labels=rules.labels)
             if history.attribute == WHOLE_ROW and attack in ("deniability", "intersection"):

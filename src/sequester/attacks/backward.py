@@ -13,5 +13,5 @@ from sequester.history import History
 
 
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
-    """Classes with a newcomer for whom fewer than k rows remain."""
+    """Classes with a newcomer for whom too few rows remain."""
     return search(history, "backward", semantics=semantics)

@@ -39,10 +39,10 @@ class Joins:
 
 
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
-    """Joined groups that certainly have a row and at most k - 1, smaller than the classes they come from.
+    """Joined groups that certainly have a row, and fewer than required; smaller than the classes they come from.
 
     The measure is the smallest number of rows that a group which certainly exists can have. With everybody's class
-    known and no pair of classes that could share fewer than k rows, it is the smallest number that a pair can share.
+    known and no pair of classes that could share fewer rows, it is the smallest number that a pair can share.
     `exact` bounds a group by the rows that any joining could put there. `paper` joins as a database does and counts
     only the groups of rows that match one group on the other side: rows that match several are passed over.
     """
@@ -52,7 +52,7 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
         forward, backward = _directions(history, first, second)
         if not (forward or backward):
             continue
-        if semantics == "exact" and (fewest := _fewest_shared(history, first, second)) >= history.k:
+        if semantics == "exact" and (fewest := _fewest_shared(history, first, second)) >= history.fewest:
             measures.append(fewest)
             continue
         joins = _join(history, first, second, ways=(forward, backward), semantics=semantics)
@@ -148,7 +148,7 @@ def _plain_join(
 
 
 def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[list[Finding], list[int]]:
-    """The groups that break k, and the smallest one that certainly exists. Pairs with the same joined box are one."""
+    """Groups with too few rows, and the smallest that certainly exists. Pairs with the same joined box are one."""
     if not joins.sure.any():
         return [], []
     one, other = history.releases[first], history.releases[second]
@@ -163,7 +163,7 @@ def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[lis
     ends = np.append(0, np.cumsum(np.bincount(group)))
     couples = _Couples(history, first, second)
     findings = []
-    exposed = np.flatnonzero((sure > 0) & (most < history.k) & (most < tightest))
+    exposed = np.flatnonzero((sure > 0) & (most < history.fewest) & (most < tightest))
     written = _written(history, lo[:, where[exposed]], hi[:, where[exposed]])
     for number, joined in zip(exposed.tolist(), written, strict=True):
         pairs = order[ends[number] : ends[number + 1]]
@@ -175,7 +175,7 @@ def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[lis
                 attack="complementary",
                 adversary="any",
                 releases=(first + 1, second + 1),
-                required=float(history.k),
+                required=float(history.fewest),
                 observed=float(most[number]),
                 classes=tuple((at, c + 1) for at, c in _sorted_classes(here, there, (first + 1, second + 1))),
                 people=couples.people(here, there),

@@ -44,7 +44,7 @@ def search(history: History, attack: Attack, *, semantics: Semantics) -> Result:
 
     The measure is the least number of rows that remain for a target, None when nobody can be one. Without people, and
     as printed, one finding per class of the release whose rows are cracked tells the worst partner. Compositions are
-    told where no single attack leaves fewer than k rows, and where they leave the least of all.
+    told where no single attack leaves too few rows, and where they leave the least of all.
     """
     comparisons = compare(history)
     findings: list[Finding] = []
@@ -57,15 +57,17 @@ def search(history: History, attack: Attack, *, semantics: Semantics) -> Result:
         least.append(int(total.min()))
         if attack != "backward" and (semantics == "paper" or history.trajectories is None):
             total = _keep_worst(targets.second if attack == "cross" else targets.first, total)
-        findings += _tell_pairs(comparison, attack, targets.pick(np.flatnonzero(total < history.k)))
+        findings += _tell_pairs(comparison, attack, targets.pick(np.flatnonzero(total < history.fewest)))
     if semantics == "exact" and len(history) > 2 and history.trajectories is not None:
         composed = _compose(history, comparisons, attack)
         if len(composed.total):
             worst = int(composed.total.argmin())
-            told = composed.alone >= history.k
+            told = composed.alone >= history.fewest
             told[worst] |= int(composed.total[worst]) < min(least)
             least.append(int(composed.total[worst]))
-            findings += _tell_composed(history, comparisons, attack, composed.pick(told & (composed.total < history.k)))
+            findings += _tell_composed(
+                history, comparisons, attack, composed.pick(told & (composed.total < history.fewest))
+            )
     return Result(findings, min(least, default=None))
 
 
@@ -117,7 +119,7 @@ def _tell(
         attack=attack,
         adversary="neighbor",
         releases=tuple(release + 1 for release in releases),
-        required=history.k,
+        required=history.fewest,
         observed=sum(remaining),
         classes=tuple((release + 1, number + 1) for release, number in places),
         people=people,

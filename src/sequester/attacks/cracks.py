@@ -104,7 +104,7 @@ class Comparison:
         """Whether lower bounds are all that is wanted: everybody is safe, and the boxes are too many to compare."""
         if self.overlap is None or len(self.before) * len(self.after) <= _LIMIT:
             return False
-        return bool((self.overlap.size >= self.history.k).all() and (self.overlap.second >= 0).all())
+        return bool((self.overlap.size >= self.history.fewest).all() and (self.overlap.second >= 0).all())
 
     @cached_property
     def pairs(self) -> tuple[Classes, Classes]:

@@ -12,5 +12,5 @@ from sequester.history import History
 
 
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
-    """Targets of whose rows in the later release fewer than k remain."""
+    """Targets of whose rows in the later release fewer remain than is required."""
     return search(history, "cross", semantics=semantics)

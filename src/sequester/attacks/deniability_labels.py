@@ -43,15 +43,18 @@ _LARGEST = 200_000
 """Pairs of certified components up to which what is unavoidable there is computed, not only bounded."""
 
 
-def find_labels(history: History, labels: Labels) -> Result:
-    """One finding per independent proof; the measure is the smallest confidence that is unavoidable for somebody."""
+def find_labels(history: History, labels: Labels, *, decoy: Mask | None = None) -> Result:
+    """One finding per independent proof; the measure is the smallest confidence that is unavoidable for somebody.
+
+    `decoy` says of every person of the history whether there is nobody, who may be tied to anything.
+    """
     trajectories = history.trajectories
     if trajectories is None or not len(trajectories) or not labels.questions:
         return Result()
     if (labels.of[trajectories.of >= 0] < 0).any():
         return Result()
     known = Known.of(history, labels)
-    asked = _Asked.of(known, labels)
+    asked = _Asked.of(known, labels, _somebody(history, decoy))
     part = linked(known.path, known.classes)
     touched = np.zeros(int(part.max()) + 1, np.bool_)
     touched[part[asked.trajectory[asked.exceeds]]] = True
@@ -60,12 +63,26 @@ def find_labels(history: History, labels: Labels) -> Result:
     program = _Program.of(known, labels, asked, touched[part])
     found = list(program.breaches())
     told = _Teller(history, labels, known, program)
-    strain = max(_unavoidable(known, labels, asked, part, touched, program), asked.single(known, labels))
+    strain = _unavoidable(known, labels, asked, part, touched, program)
+    if asked.somebody.all():
+        # What a class shows most of may be the decoys', where there are some apart from people.
+        strain = max(strain, asked.single(known, labels))
     largest = max(float(question.bound) for question in labels.questions)
     left = int(np.count_nonzero(large[part]))
     note = f"deniability: {left:,} groups of people with one history are in parts too large to compare whole rows in"
     findings = [told.finding(breach) for breach in found]
     return Noted(findings, min(1.0, round(strain * largest, 9)), (note,) if left else (), unsolved=left)
+
+
+def _somebody(history: History, decoy: Mask | None) -> Mask:
+    """Per trajectory, whether there is a person in it."""
+    assert history.trajectories is not None
+    found = np.ones(len(history.trajectories), np.bool_)
+    if decoy is not None:
+        found[:] = False
+        of = history.trajectories.of
+        found[of[(of >= 0) & ~decoy]] = True
+    return found
 
 
 def _breadth(known: Known) -> Integers:
@@ -93,22 +110,29 @@ def _unavoidable(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Asked:
-    """Who truly has what is asked about: trajectories and questions, how many people, and whether that is too many."""
+    """Who truly has what is asked about: trajectories and questions, how many people, and whether that is too many.
+
+    somebody  per trajectory, whether it is asked about at all
+    """
 
     trajectory: Integers
     question: Integers
     count: Integers
     exceeds: Mask
+    somebody: Mask
 
     @classmethod
-    def of(cls, known: Known, labels: Labels) -> _Asked:
+    def of(cls, known: Known, labels: Labels, somebody: Mask) -> _Asked:
         pair, question = labels.questions_of(known.label)
+        people = somebody[known.trajectory[pair]]
+        pair, question = pair[people], question[people]
         key = known.trajectory[pair] * len(labels.questions) + question
         found, inverse = np.unique(key, return_inverse=True)
         count = np.bincount(inverse, weights=known.count[pair], minlength=len(found)).astype(np.int64)
         trajectory, question = found // len(labels.questions), found % len(labels.questions)
         top, bottom = _bounds(labels)
-        return cls(trajectory, question, count, count * bottom[question] > top[question] * known.size[trajectory])
+        exceeds = count * bottom[question] > top[question] * known.size[trajectory]
+        return cls(trajectory, question, count, exceeds, somebody)
 
     def own_strain(self, known: Known, labels: Labels) -> Floats:
         """Per pair, the multiple of its cap that the truth is."""
@@ -176,6 +200,8 @@ class _Program:
         matrix = coo_array((np.ones(len(column), np.int64), (number, column)), shape=(len(row), len(pairs))).tocsr()
         total = np.concatenate([known.size, known.rows])[row]
         unknown, question = labels.questions_of(pairs.label)
+        people = asked.somebody[pairs.trajectory[unknown]]
+        unknown, question = unknown[people], question[people]
         width = len(labels.questions)
         found, number = np.unique(pairs.trajectory[unknown] * width + question, return_inverse=True)
         caps = coo_array((np.ones(len(unknown), np.int64), (number, unknown)), shape=(len(found), len(pairs))).tocsr()
@@ -278,7 +304,7 @@ class _Program:
 
 def _check(found: OptimizeResult) -> None:
     if found.status != 0:
-        raise ArithmeticError(f"the solver of the program over labels gave up (HiGHS status {found.status})")
+        raise ArithmeticError(f"the solver of the program over labels gave up ({found.message})")
 
 
 class _Teller:

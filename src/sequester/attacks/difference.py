@@ -9,7 +9,7 @@ several releases are checked too.
 What is learned about the people left is which values they have together. If none of these has a bound, while others
 have, there is nothing in it to protect: six people without a diagnosis, one of whom leaves, tell that she has none.
 Whose rows theirs are is for `tracing`. So few people left count only with somebody among them who has a bounded value,
-or where no value has a bound and k is all that is promised.
+or where no value has a bound and numbers are all that is promised.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ EXACT_WORK = 300_000
 """Trajectories times pairs of releases up to which a certified history is searched for its exact measure."""
 
 
-def find(history: History, *, semantics: Semantics = "exact") -> Result:
+def find(history: History, *, semantics: Semantics = "exact", by_value: bool = True) -> Result:
     """Sets of people that classes determine and that are too few, or have a value too often.
 
     The measure is the size of the smallest determined set: of nested differences, whole classes among them, over all
     pairs of releases, and of the trajectories found to be determined by three or more releases. It is exact for two
-    releases. For a large history in which every trajectory has k people it is the smallest trajectory instead, which
+    releases. For a large history in which every trajectory is large enough it is the smallest trajectory instead, which
     no determined set is smaller than, whatever the number of releases.
 
     `semantics="paper"` is Figure 5 of the paper as it was meant: nested sets and pairs only, empty differences left
     out, both directions. A single class that breaks a requirement by itself is no difference, and not reported here.
+    Without `by_value` only numbers are looked at, where something else proves that no value is too frequent.
     """
     trajectories = history.trajectories
     if trajectories is None or not history.permanent or len(history) < 2 or len(trajectories) == 0:
         return Result([], None)
-    search = _Search(history, trajectories, semantics)
+    search = _Search(history, trajectories, semantics, by_value=by_value)
     for first, second in search.pairs():
         for cells in directions(history, first, second):
             search.values(cells)
@@ -61,11 +62,11 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
 class _Search:
     """Findings so far, each with somebody no earlier one exposes as much, and the smallest determined set so far."""
 
-    def __init__(self, history: History, trajectories: Trajectories, semantics: Semantics) -> None:
+    def __init__(self, history: History, trajectories: Trajectories, semantics: Semantics, *, by_value: bool) -> None:
         self.history, self.trajectories, self.semantics = history, trajectories, semantics
         self.findings: list[Finding] = []
         self.reached: dict[int | None, list[float]] = {}
-        self.bounded = [value for value in range(len(history.values)) if history.bounds[value] < 1]
+        self.bounded = [value for value in range(len(history.values)) if by_value and history.bounds[value] < 1]
         counts = history.trajectory_counts()
         if counts is not None:
             self.bounded = [value for value in self.bounded if _breaks(history, counts, trajectories.size, value)]
@@ -73,7 +74,7 @@ class _Search:
         smallest = int(trajectories.size.min())
         releases = len(history)
         work = len(trajectories) * releases * (releases - 1) // 2
-        self.by_size = smallest < history.k or work <= EXACT_WORK
+        self.by_size = smallest < history.fewest or work <= EXACT_WORK
         self.measure = smallest
         if self.by_size:
             self.measure = min(int(release.size[release.size > 0].min(initial=1 << 60)) for release in history.releases)
@@ -102,21 +103,21 @@ class _Search:
                 self._add(remainder)
 
     def sizes(self, cells: Cells) -> None:
-        """What is left of fewer than k people."""
+        """What is left of too few people."""
         if not self.by_size:
             return
-        for remainder in determined(cells, k=self.history.k, limit=self.measure):
+        for remainder in determined(cells, k=self.history.fewest, limit=self.measure):
             if self.free[self._left(remainder)].all():
                 continue
             self.measure = min(self.measure, remainder.people)
-            if remainder.people < self.history.k and len(remainder.taken):
+            if remainder.people < self.history.fewest and len(remainder.taken):
                 self._add(remainder)
 
     def span(self) -> None:
-        """Trajectories of fewer than k people that three or more releases determine."""
-        if len(self.history) < 3 or self.trajectories.size.min() >= self.history.k:
+        """Trajectories of too few people that three or more releases determine."""
+        if len(self.history) < 3 or self.trajectories.size.min() >= self.history.fewest:
             return
-        for found in combinations(self.trajectories, self.history.k):
+        for found in combinations(self.trajectories, self.history.fewest):
             if self.free[found.trajectory]:
                 continue
             people = int(self.trajectories.size[found.trajectory])
@@ -128,7 +129,7 @@ class _Search:
                         attack="difference",
                         adversary="insider",
                         releases=tuple(sorted({release for release, _, _ in terms})),
-                        required=float(self.history.k),
+                        required=float(self.history.fewest),
                         observed=float(people),
                         classes=tuple((release, number) for release, number, _ in terms),
                         people=self._people([found.trajectory]),
@@ -165,7 +166,7 @@ class _Search:
                 attack="difference",
                 adversary="insider",
                 releases=(min(outer, inner), max(outer, inner)),
-                required=float(self.history.k if value is None else self.history.bounds[value]),
+                required=float(self.history.fewest if value is None else self.history.bounds[value]),
                 observed=float(observed),
                 value=None if value is None else self.history.values[value],
                 classes=(*((outer, number) for number in added), *((inner, number) for number in taken)),

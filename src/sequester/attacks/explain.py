@@ -135,17 +135,16 @@ def _tell_deniability(finding: Finding, history: History) -> str:
         f"of {row['people'] * row['times']:g}"
         for row in told["remaining"]
     ]
-    lacking = [
-        f"Nobody in class {row['class']} of release {row['release']} has {row['value']}." for row in told["absent"]
-    ]
+    lacking = [f"Nobody {_place(row)} has {row['value']}." for row in told["absent"]]
     values = dict.fromkeys(row["value"] for row in told["remaining"])
     who = _names(finding.people) if len(finding.people) == 1 else f"somebody of {_names(finding.people)}"
     tied = f"to {finding.value} with {_share(finding.observed)} or more"
     if len(values) > 1:
         tied = f"too surely to one of {', '.join(values)}; spread evenly over them that is {finding.value} with "
         tied += _share(finding.observed)
+    knows = "who is in which class" + (", and the true totals of every release," if "totals" in told else "")
     lines = [
-        "Whoever knows who is in which class can do this sum with the rows below:",
+        f"Whoever knows {knows} can do this sum with the rows below:",
         *_some(terms),
         f"  = {told['at_least']:g}",
         *_some(lacking, indent=""),
@@ -171,13 +170,28 @@ def _times(row: Mapping[str, Any]) -> str:
 
 def _count(row: Mapping[str, Any]) -> str:
     rows = "1 row" if row["count"] == 1 else f"{row['count']} rows"
-    return f"{rows} with {row['value']} in class {row['class']} of release {row['release']}"
+    return f"{rows} with {row['value']} {_place(row)}"
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    """A class, or all people of a release whose totals are known."""
+    if "whose" in row:
+        return f"among all {row['whose']} of release {row['release']}, by the totals,"
+    return f"in class {row['class']} of release {row['release']}"
 
 
 def _where(row: Mapping[str, Any], releases: int) -> str:
     """The classes of people with one history, and whether they are in no other release."""
     places = [f"class {number} of release {release}" for release, number in row["classes"]]
     return f"in {_list(places)}" + ("" if len(places) == releases else " and in no other release")
+
+
+def _tell_belief(finding: Finding) -> str:
+    return (
+        f"Whoever knows who is in which class and prefers no value to another believes that {_names(finding.people)} "
+        f"has {finding.value} with {_share(finding.observed)}: of all beliefs that add up to the rows of every class "
+        "of every release this is the most even one. The rows of the classes below alone need not show it."
+    )
 
 
 def _tell_cracks(finding: Finding) -> str:
@@ -228,6 +242,7 @@ _TELL = {
     "cross": _tell_cracks,
     "backward": _tell_cracks,
     "breach": _tell_breach,
+    "belief": _tell_belief,
     "row-order": _tell_row_order,
 }
 

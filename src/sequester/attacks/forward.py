@@ -13,5 +13,5 @@ from sequester.history import History
 
 
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
-    """Targets of whose rows in the earlier release fewer than k remain."""
+    """Targets of whose rows in the earlier release fewer remain than is required."""
     return search(history, "forward", semantics=semantics)

@@ -194,7 +194,7 @@ def _reached(known: Known, pairs: Pairs) -> Mask:
         method="highs",
     )
     if found.status != 0:
-        raise ArithmeticError(f"the solver of the tracing program gave up (HiGHS status {found.status})")
+        raise ArithmeticError(f"the solver of the tracing program gave up ({found.message})")
     reached = pairs.count > 0
     reached[others] = found.x[len(pairs) :] > 0.5
     return np.asarray(reached)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import coo_array, csr_array, diags_array, hstack
 from scipy.sparse.csgraph import connected_components
 
@@ -90,7 +90,7 @@ def program_of(history: History, trajectories: Mask) -> Program:
     """
     found = history.trajectories
     assert found is not None
-    path = _fitting_path(history)
+    path = fitting_path(history)
     possible = np.repeat(trajectories[:, None], len(history.values), axis=1)
     for number, release in enumerate(history.releases):
         inside = np.flatnonzero(path[:, number] >= 0)
@@ -140,7 +140,7 @@ def relax(program: Program) -> Floats | None:
         bounds=np.column_stack([np.zeros(unknowns + len(beyond)), np.append(upper, np.full(len(beyond), np.inf))]),
         method="highs-ds",
     )
-    return np.asarray(found.eqlin.marginals) if _solved(found.status) else None
+    return np.asarray(found.eqlin.marginals) if _solved(found) else None
 
 
 def stretch(program: Program, block: NDArray[np.int32]) -> tuple[Floats, Floats] | None:
@@ -159,18 +159,18 @@ def stretch(program: Program, block: NDArray[np.int32]) -> tuple[Floats, Floats]
         b_eq=program.total,
         method="highs-ds",
     )
-    if not _solved(found.status):
+    if not _solved(found):
         return None
     largest = np.full(count, 1e-300)
     np.maximum.at(largest, block, np.abs(found.eqlin.marginals))
     return np.asarray(found.x[unknowns:]), np.asarray(found.eqlin.marginals / largest[block])
 
 
-def _solved(status: int) -> bool:
+def _solved(found: OptimizeResult) -> bool:
     """Whether there is a solution; a solver that gave up must not look like an answer."""
-    if status not in (0, 2):
-        raise ArithmeticError(f"the solver of the deniability program gave up (HiGHS status {status})")
-    return status == 0
+    if found.status not in (0, 2):
+        raise ArithmeticError(f"the solver of the deniability program gave up ({found.message})")
+    return bool(found.status == 0)
 
 
 def _label(
@@ -185,7 +185,7 @@ def _label(
     return np.column_stack([np.broadcast_to(part, rows) for part in parts]).astype(np.int64)
 
 
-def _fitting_path(history: History) -> NDArray[np.int32]:
+def fitting_path(history: History) -> NDArray[np.int32]:
     """The path of every trajectory, without the classes that contradict what is known of their members."""
     found, own = history.trajectories, history.trajectory_counts()
     assert found is not None

@@ -18,18 +18,20 @@ from sequester.guarantees.criterion import Criterion
 from sequester.history import History
 
 
-def find(history: History, attack: str, *, alpha: float | Mapping[str, float] | None = None) -> Result:
+def find(history: History, attack: str, *, alpha: float | Mapping[str, float] | None = None, since: int = 0) -> Result:
     """Classes of single releases that break one criterion; the measure is the worst class of all releases.
+
+    `since` leaves the first releases out.
 
     `alpha`, as in the policy, bounds shares like the confidence, but in single classes only. Both are judged together,
     each value by the stricter of its two bounds, and the witness says which one that is. What the policy does not ask
     for is not tried.
     """
     criterion = _criterion(history, attack, alpha)
-    if criterion is None or not len(history):
+    if criterion is None or len(history) <= since:
         return Result()
     places, degrees, extremes = [], [], []
-    for number, release in enumerate(history.releases):
+    for number, release in enumerate(history.releases[since:], since):
         if isinstance(criterion, Closeness):
             criterion = replace(criterion, reference=release.counts.sum(axis=0))
         observed = criterion.observed(release.counts)

@@ -3,7 +3,7 @@
 The insider knows who is in which class of every release, and that everybody keeps her label. A row of any release can
 be any person's of its class who has its label in some world (`pairs`): people who joined later, left or came back
 count like all others, and time has no direction. Rows with one label in one class cannot be told apart, so they have
-the same candidates. Fewer than k of them is a finding.
+the same candidates. Fewer of them than are required of what is inferred is a finding.
 
 Byun et al. trace the rows of the earlier release only, by the boxes; and where one of two equal rows is surely in one
 class and one in another (Figure 9 (ii)) they count each by itself. Neither is needed here: the rows of the later
@@ -30,12 +30,19 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def find(history: History, *, semantics: Semantics = "exact", labels: Labels | None = None) -> Result:
+def find(
+    history: History,
+    *,
+    semantics: Semantics = "exact",
+    labels: Labels | None = None,
+    at_least: Integers | None = None,
+) -> Result:
     """Rows that too few people can own, over all releases together.
 
-    `labels` are what rows show beside their boxes, by default the values of the history. The measure is the smallest
-    number of people who can own a row; of rows whose own trajectories have k people it is at least these, so that a
-    measure below k is exact.
+    `labels` are what rows show beside their boxes, by default the values of the history; `at_least`, per class and
+    label that is shown, in order of release, class and label, is how many can own such a row for certain. The measure
+    is the smallest number of people who can own a row; of rows whose own trajectories are large enough it is at least
+    these, so that a measure below what is required is exact.
     """
     if semantics == "paper":
         from sequester.attacks.tracing_paper import find_as_printed
@@ -45,12 +52,13 @@ def find(history: History, *, semantics: Semantics = "exact", labels: Labels | N
     shown = Labels.of_history(history) if labels is None else labels
     if trajectories is None or len(history) < 2 or len(trajectories) == 0 or (shown.of[trajectories.of >= 0] < 0).any():
         return Result([], None)
-    if trajectories.size.min() >= history.k:
+    if trajectories.size.min() >= history.fewest:
         return Result([], float(trajectories.size.min()))
     known = Known.of(history, shown)
-    few = known.owners < history.k
+    certain = known.owners if at_least is None else np.maximum(known.owners, at_least)
+    few = certain < history.fewest
     if not few.any():
-        return Result([], float(known.owners.min()))
+        return Result([], float(certain.min()))
     part = linked(known.path, known.classes)
     of_class = np.zeros(known.classes, np.int64)
     for column in known.path.T:
@@ -62,11 +70,11 @@ def find(history: History, *, semantics: Semantics = "exact", labels: Labels | N
     left, alone = strike_out(known, pairs)
     left = left.take(possible(known, left, part))
     open_ = known.candidates(left, too_large(left, part)) > 0
-    owners = np.where(few, known.candidates(left), known.owners)
-    exposed = np.flatnonzero(owners < history.k)
+    owners = np.where(few, known.candidates(left), certain)
+    exposed = np.flatnonzero(owners < history.fewest)
     by_two = {two: known.candidates(pairs, mask) for two, mask in alone.items()}
     found = _Told(history, shown, known, left).findings(exposed, owners, by_two)
-    unsolved = int(np.count_nonzero(few & open_ & (owners >= history.k)))
+    unsolved = int(np.count_nonzero(few & open_ & (owners >= history.fewest)))
     told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
     return Noted(list(found), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
 
@@ -106,7 +114,7 @@ class _Told:
             if (self.label[row], people) in seen:
                 continue
             seen.add((self.label[row], people))
-            enough = [pair for pair, found in two.items() if found[place] < self.history.k]
+            enough = [pair for pair, found in two.items() if found[place] < self.history.fewest]
             used = min(enough, key=lambda pair: (self.release[row] not in pair, pair)) if enough else everything
             yield self._finding(row, own, people, int(owners[row]), used)
 
@@ -120,7 +128,7 @@ class _Told:
             attack="tracing",
             adversary="insider",
             releases=tuple(r + 1 for r in used),
-            required=float(self.history.k),
+            required=float(self.history.fewest),
             observed=float(owners),
             value=value,
             classes=(where, *sorted(places)),

@@ -41,9 +41,9 @@ def _trace(rows: Network) -> tuple[list[Finding], list[int]]:
     places = [*alone[:, None], *rows.by_group(shared)]
     candidates = [int(rows.people[arcs].sum()) for arcs in places]
     findings = [
-        rows.report(arcs, required=rows.history.k, observed=least)
+        rows.report(arcs, required=rows.history.fewest, observed=least)
         for arcs, least in zip(places, candidates, strict=True)
-        if least < rows.history.k
+        if least < rows.history.fewest
     ]
     return findings, candidates
 

@@ -23,7 +23,7 @@ from sequester.history import History
 class Certificate:
     """What the trajectories alone prove.
 
-    identity  no trajectory has fewer than k people
+    identity  no trajectory has fewer people than are required of what is inferred
     values    in no trajectory does a value exceed its bound
     open      trajectories that are too small or hold too much of a value: where attacks have to look
     """
@@ -47,7 +47,7 @@ def certified(history: History) -> Certificate:
     """Whether the trajectories certify identity and values, and which of them do not."""
     if history.trajectories is None:
         raise ValueError("a certificate needs to know who is in which class")
-    small = history.trajectories.size < history.k
+    small = history.trajectories.size < history.fewest
     too_much = excess(history).any(axis=1)
     return Certificate(not small.any(), not too_much.any(), np.flatnonzero(small | too_much))
 

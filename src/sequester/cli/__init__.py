@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """The entry point `sequester`."""
-    from sequester.cli.app import run
+    try:
+        from sequester.cli.app import run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while libraries are loaded, or arguments are read
+        sys.stderr.write("Stopped.\n")
+        raise SystemExit(130) from None

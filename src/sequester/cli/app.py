@@ -7,8 +7,10 @@ data; and, as everywhere, 130 stopped by Ctrl-C and 141 nobody reads the output.
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -28,10 +30,17 @@ from sequester.cli import (
     report,
     show,
 )
-from sequester.cli.terminal import report_error, report_internal
-from sequester.errors import SequesterError
+from sequester.cli.terminal import report_error, report_internal, report_system
+from sequester.errors import OutOfMemory, SequesterError
+from sequester.memory import is_lack_of_memory
+from sequester.visible import visible
 
-STOPPED, UNREAD = 130, 141
+UNUSABLE, STOPPED, UNREAD = 6, 130, 141
+_MEMORY = (
+    "there is not enough memory for this table and what was published before; close other programs, or use a larger "
+    "machine. Releases appear whole or not at all: what was begun is put in order by the next command"
+)
+_pressed: list[int] = []
 
 
 class Commands(TyperGroup):
@@ -42,21 +51,49 @@ class Commands(TyperGroup):
             result = super().invoke(ctx)
             # What is still buffered fails here rather than at interpreter shutdown.
             sys.stdout.flush()
-        except (typer.Exit, typer.Abort, typer.TyperException):
+        except (typer.Exit, typer.Abort):
+            raise
+        except typer.TyperException as error:
+            error.message = visible(error.message, lines=True)
             raise
         except BrokenPipeError:
             _discard_output()
             raise typer.Exit(UNREAD) from None
         except KeyboardInterrupt:
-            sys.stderr.write("Stopped.\n")
-            raise typer.Exit(STOPPED) from None
+            _stop()
         except SequesterError as error:
-            report_error(error)
-            raise typer.Exit(error.exit_code) from None
+            _report(error)
+        except OSError as error:
+            if is_lack_of_memory(error):
+                _report(OutOfMemory(_MEMORY))
+            report_system(error)
+            raise typer.Exit(UNUSABLE) from None
         except Exception as error:  # noqa: BLE001 - the last place where private text can be kept from a traceback
+            if _pressed:
+                _stop()
+            if is_lack_of_memory(error):
+                _report(OutOfMemory(_MEMORY))
             report_internal(error)
             raise typer.Exit(1) from None
         return result
+
+
+def _report(error: SequesterError) -> NoReturn:
+    if _pressed:
+        _stop()
+    report_error(error)
+    raise typer.Exit(error.exit_code) from None
+
+
+def _stop() -> NoReturn:
+    sys.stderr.write("Stopped.\n")
+    raise typer.Exit(STOPPED) from None
+
+
+def _note_ctrl_c(number: int, frame: FrameType | None) -> None:
+    """Libraries in C make something else of the interrupt; whatever they raise then, it was Ctrl-C."""
+    _pressed.append(number)
+    signal.default_int_handler(number, frame)
 
 
 app = typer.Typer(
@@ -94,6 +131,8 @@ def start(
 
 def run() -> None:
     """Run the application with the arguments of the process."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _note_ctrl_c)
     app(prog_name="sequester")
 
 

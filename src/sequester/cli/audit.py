@@ -11,6 +11,7 @@ from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
+    from sequester.attacks.spread import Spread
     from sequester.policy import Policy
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -26,6 +27,8 @@ $ sequester audit r1.csv r2.csv -p policy.yaml --against lifetime --registered e
 $ sequester audit --ledger hospital.ledger -p policy.yaml
 
 $ sequester audit --ledger hospital.ledger -p policy.yaml --against neighbor --k 10 --confidence 0.3
+
+$ sequester audit --ledger hospital.ledger -p policy.yaml --belief
 """
 _SHOWN = 20
 
@@ -41,7 +44,7 @@ def audit(
         list[Path] | None, typer.Argument(help="Releases in order of publication.", show_default=False)
     ] = None,
     ledger: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--ledger", "-l", help="Audit what is in a ledger instead; people are numbers.", show_default=False
         ),
@@ -66,6 +69,9 @@ def audit(
             min=0, max=1, help="Ask about this confidence, for all values that are not ordinary.", show_default=False
         ),
     ] = None,
+    belief: Annotated[
+        bool, typer.Option("--belief", help="How sure could somebody be, also with some people's values known?")
+    ] = False,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
     show_values: Annotated[
@@ -94,7 +100,9 @@ def audit(
     loaded = Policy.load(policy)
     with progress() as tell:
         if ledger is not None:
-            found = _of_ledger(ledger, loaded, against=against, k=k, confidence=confidence, progress=tell)
+            found = _of_ledger(
+                ledger, loaded, against=against, k=k, confidence=confidence, belief=belief, progress=tell
+            )
         else:
             found = run(
                 releases or [],
@@ -104,6 +112,7 @@ def audit(
                 against=against,
                 semantics="paper" if paper else "exact",
                 show_values=values_may_show(show_values),
+                belief=belief,
                 progress=tell,
             )
     if number is not None and number > len(found.findings):
@@ -118,15 +127,13 @@ def audit(
         raise typer.Exit(4)
 
 
-def _of_ledger(path: Path, policy: Policy, **question: Any) -> Audit:
+def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
     from sequester.cli.series import read_ledger
-    from sequester.errors import LedgerError, Problem
+    from sequester.ledger import Place
     from sequester.publish.question import audit_ledger
 
-    if not path.exists():
-        raise LedgerError(Problem("there is no ledger here", file=str(path)))
-    with read_ledger(path) as ledger:
-        return audit_ledger(ledger, policy, **question)
+    with read_ledger(Place.of(ledger, home=policy.path("."), series=policy.series)) as opened:
+        return audit_ledger(opened, policy, **question)
 
 
 def _print_json(found: Audit, number: int | None) -> None:
@@ -175,6 +182,7 @@ def _show(found: Audit) -> None:
         screen.print(Text(f"not promised: {one}", "dim"))
     for note in found.notes:
         screen.print(Text(f"note: {note}", "dim"))
+    _show_belief(found)
     screen.print()
     if found.holds:
         screen.print(Text("Nothing that was tried works on these releases together.", "green"))
@@ -185,6 +193,37 @@ def _show(found: Audit) -> None:
         screen.print(f"    ... and {len(found.findings) - _SHOWN} more")
     screen.print()
     screen.print(Text("Tell one as a story with --explain 1.", "dim"))
+
+
+def _show_belief(found: Audit) -> None:
+    """How sure somebody without prejudice could be, and how far knowing some people's values carries."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from sequester.cli.terminal import console
+
+    if not found.belief:
+        return
+    screen = console()
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
+    for title in ("believed about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9"):
+        table.add_column(title)
+
+    def add(name: str, known: str, spread: Spread) -> None:
+        above = (f"{100 * share:.1f}%" for share in spread.above)
+        table.add_row(
+            Text(name, "bold"), known, f"{spread.people:,}", f"{spread.most:.2f}", f"{spread.mean:.2f}", *above
+        )
+
+    for one in found.belief:
+        add(one.attribute, "none", one.spread)
+        for share, carried in one.resilience.items():
+            if share:
+                add("", f"{100 * share:g}%", carried.belief)
+            if carried.lineage is not None:
+                add("", f"{100 * share:g}% and all pods", carried.lineage)
+    screen.print()
+    screen.print(table)
 
 
 def _show_groups(found: Audit) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from sequester.errors import Problem
     from sequester.ingest.snapshot import Snapshot
     from sequester.policy import Policy
+    from sequester.policy.unseen import Unseen
+
+_MOST_LINES = 30
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -49,7 +52,8 @@ def check(
     from sequester.errors import DataError, PolicyError
 
     try:
-        loaded, snapshot = _examine(policy, data, show_values=values_may_show(show_values))
+        shown = values_may_show(show_values)
+        loaded, snapshot = _examine(policy, data, show_values=shown)
     except (PolicyError, DataError) as error:
         if format is Format.TEXT:
             raise
@@ -58,7 +62,7 @@ def check(
     if format is Format.JSON:
         print_json(_summary(loaded, snapshot))
     else:
-        _show(policy, loaded, data, snapshot)
+        _show(policy, loaded, data, snapshot, show_values=shown)
 
 
 def _examine(policy: Path, data: Path | None, *, show_values: bool) -> tuple[Policy, Snapshot | None]:
@@ -91,6 +95,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     from sequester.policy.describe import notes, promises, unpromised
+    from sequester.publish.spreadsheets import runs_in
 
     attributes = {
         name: {"role": attribute.role, "kind": getattr(attribute, "kind", None)}
@@ -99,7 +104,12 @@ def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     summary: dict[str, Any] = {"valid": True, "problems": [], "series": policy.series, "person": policy.person}
     promised = [promise.to_dict() for promise in promises(policy)]
     summary |= {"attributes": attributes, "promises": promised, "not_promised": unpromised(policy)}
-    summary["notes"] = notes(policy)
+    summary["notes"] = [*notes(policy), *_spelling(snapshot)]
+    summary["never_together"] = [
+        {"quasi-identifier": one.quasi, "sensitive": one.sensitive, "combinations": len(one.pairs)}
+        for one in _never_together(policy, snapshot)
+    ]
+    summary["formulas"] = [runs.to_dict() for runs in runs_in(policy, snapshot)]
     if snapshot is not None:
         summary["data"] = {"records": len(snapshot), "left_out": snapshot.left_out}
         if policy.consent is not None:
@@ -107,7 +117,7 @@ def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     return summary
 
 
-def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | None) -> None:
+def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | None, *, show_values: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -125,7 +135,11 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
         table.add_row(Text(name, "bold"), attribute.role, getattr(attribute, "kind", ""), Text(treatment(attribute)))
     screen.print()
     screen.print(table)
-    for title, sentences in (*_promised(policy), ("Think about", notes(policy))):
+    think = ("Think about", [*notes(policy), *_spelling(snapshot)])
+    never = _never_together(policy, snapshot)
+    lines = [line for one in never for line in one.lines()] if show_values else []
+    apart = ("Never together", [*map(str, never), *lines[:_MOST_LINES], *_more(len(lines) - _MOST_LINES)])
+    for title, sentences in (*_promised(policy), think, apart, _formulas(policy, snapshot)):
         if sentences:
             screen.print()
             screen.print(_bullets(title, sentences))
@@ -140,6 +154,25 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
         screen.print(Text.assemble((str(data), "bold"), fits), soft_wrap=True)
 
 
+def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
+    """Values that are likely impossible together, where partners are chosen by what is possible."""
+    from sequester.policy.model import Pods
+    from sequester.policy.unseen import unseen
+
+    return [] if snapshot is None or not isinstance(policy.method, Pods) else unseen(snapshot, policy)
+
+
+def _more(count: int) -> list[str]:
+    return [f"and {count:,} more"] if count > 0 else []
+
+
+def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
+    """Ids that are numbers written in several ways."""
+    from sequester.publish.strangers import note_spelling
+
+    return () if snapshot is None or snapshot.person is None else note_spelling(snapshot.person)
+
+
 def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
     """The promises under what they are about and whom they are against, and what is none."""
     from sequester.policy.describe import knows, promises, unpromised
@@ -149,6 +182,21 @@ def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
         title = f"Promised of {promise.about} against {promise.against}, who {knows(promise.against)}"
         groups.setdefault(title, []).append(str(promise))
     return [*groups.items(), ("Not promised", unpromised(policy))]
+
+
+def _formulas(policy: Policy, snapshot: Snapshot | None) -> tuple[str, list[str]]:
+    """The columns that a spreadsheet would run something of, and what is done about it."""
+    from sequester.publish.spreadsheets import runs_in
+
+    found = [str(runs) for runs in runs_in(policy, snapshot)]
+    title = "Begins like a formula, which a spreadsheet runs"
+    if found and policy.output.format == "csv":
+        escaped = policy.output.formulas == "escape"
+        found.append(
+            "Each is written with an apostrophe before it." if escaped
+            else "Write `output: {formulas: escape}` to have an apostrophe before each."
+        )  # fmt: skip
+    return title, found
 
 
 def _bullets(title: str, sentences: list[str]) -> Any:

@@ -1,9 +1,10 @@
-"""`sequester demo`: a table that is published six times, without a memory and with one."""
+"""`sequester demo`: patients who come, leave, return and change, year by year, without a memory and by pods."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,13 +26,36 @@ $ sequester demo
 $ sequester demo --rows 12000 --out trial
 """
 RULES, TABLES, NAIVE, LEDGER, RELEASES = "policy.yaml", "tables", "naive", "hospital.ledger", "releases"
-CUTS, MARK = "cuts", ".sequester-demo"
+RESILIENT, MARK = "resilient", ".sequester-demo"
 _OURS = re.compile(
-    rf"{re.escape(MARK)}|({TABLES}|{NAIVE})/\d+\.csv|({CUTS}/)?({re.escape(RULES)}|{re.escape(LEDGER)}(\.key|\.wal)?"
-    rf"|{RELEASES}/\.?\d+-release-\d+(\.draft)?/(data\.csv|release\.json|report\.html))"
+    rf"{re.escape(MARK)}|({TABLES}|{NAIVE})/\d+\.csv|({RESILIENT}/)?({re.escape(RULES)}|{re.escape(LEDGER)}(\.key|\.wal|\.head)?"
+    rf"|{RELEASES}/[^/]+/\.?\d+-release-\d+(\.draft)?/(data\.csv|dictionary\.csv|release\.json|report\.html))"
 )
-TIMES = 6
+TIMES = 5
 EXPOSED = 2
+HARMLESS = ("none", "flu")
+KNOWN = 0.05
+SURE = 2
+"""Place of "above .9" among the steps of a belief."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One way to publish: its plans (none without a memory), its losses, and audits after each release."""
+
+    plans: list[Plan]
+    loss: list[float]
+    audits: list[Audit]
+
+    def read(self, release: int) -> float:
+        """Share of the people so far of whose diagnosis a reader is more than 90 % sure."""
+        return max((one.spread.above[SURE] for one in self.audits[release].belief), default=0.0)
+
+    def spreads(self) -> tuple[float, float]:
+        """The same of the others after the last release, where some are known: by classes, and told all pods, too."""
+        found = [one.resilience[KNOWN] for one in self.audits[-1].belief if KNOWN in one.resilience]
+        plain = max((one.belief.above[SURE] for one in found), default=0.0)
+        return plain, max((one.lineage.above[SURE] for one in found if one.lineage is not None), default=plain)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,10 +65,12 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("sequester-demo"),
-    rows: Annotated[int, typer.Option(min=1, help="How many invented people there are in the end.")] = 3000,
+    rows: Annotated[int, typer.Option(min=1, help="How many invented people there are in all.")] = 3000,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="The same seed gives the same releases.")] = 1,
 ) -> None:
-    """Invent a hospital whose table grows, publish it six times, and show who is exposed and what safety costs.
+    """Invent a hospital, publish its patients of five years, and show who is exposed and what safety costs.
+
+    Patients come, leave, return, move and grow older; the diagnosis with which they came first stays.
 
     An earlier demo in the same folder is replaced.
     """
@@ -52,29 +78,33 @@ def demo(
         raise typer.BadParameter(f"{out} exists and is no earlier demo; --out names another folder", param_hint="--out")
 
     from sequester.cli.terminal import console, progress
-    from sequester.datasets import hospital_policy, hospital_series
+    from sequester.datasets import hospital_panel, hospital_panel_policy
     from sequester.policy import Policy
     from sequester.publish.files import write_file, write_text
 
     if out.exists():
         shutil.rmtree(out)
-    tables = hospital_series(rows, releases=TIMES, seed=seed)
+    tables = hospital_panel(rows, releases=TIMES, seed=seed)
+    rules = hospital_panel_policy()
+    resilient = re.sub(r"decoys: 0\.05 ", "decoys: 0.25 ", rules).replace(
+        "  against:", "  lineage: 5                        # at most 5 people hang together\n  against:"
+    )
     write_text(out / MARK, "Made by `sequester demo`, which replaces this folder when run again.\n")
-    write_text(out / RULES, hospital_policy())
+    write_text(out / RULES, rules)
+    write_text(out / RESILIENT / RULES, resilient)
     for number, table in enumerate(tables, start=1):
         write_file(table, out / TABLES / f"{number}.csv")
-    policy = Policy.load(out / RULES)
     screen = console()
     with progress() as tell:
         tell("naive releases", 0, 4)
-        audit, published = _publish_naively(out, tables, policy, seed=seed)
-    _show_naive(screen, audit, tables, published)
-    cuts = hospital_policy().replace("name: mondrian", "name: specialize").replace("[insider, neighbor]", "[neighbor]")
-    write_text(out / CUTS / RULES, cuts)
+        naive = _publish_naively(out, Policy.load(out / RULES), seed=seed)
+    _show_naive(screen, naive.audits[-1], tables)
     with progress() as tell:
-        plans, safe = _publish_safely(out, out, policy, seed=seed, progress=tell)
-        coarse, also_safe = _publish_safely(out, out / CUTS, Policy.load(out / CUTS / RULES), seed=seed, progress=tell)
-    _show_safe(screen, plans, safe, coarse, also_safe)
+        pods, held = (
+            _publish_safely(out, place, Policy.load(place / RULES), seed=seed, progress=tell)
+            for place in (out, out / RESILIENT)
+        )
+    _show_safe(screen, naive, pods, held)
     _show_files(screen, out)
 
 
@@ -84,46 +114,58 @@ def _is_demo(folder: Path) -> bool:
     return MARK in files and all(_OURS.fullmatch(file) for file in files)
 
 
-def _publish_naively(out: Path, tables: list[pa.Table], policy: Policy, *, seed: int) -> tuple[Audit, list[pa.Table]]:
-    """Every table anonymized on its own, as tools without a memory do, and what an insider makes of all six."""
+def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Told:
+    """Every table anonymized on its own, as tools without a memory do, and what an insider makes of all so far."""
     from sequester.attacks.audit import audit
+    from sequester.policy.model import Mondrian
     from sequester.publish.anonymize import anonymize
     from sequester.publish.emit import shuffle_rows
     from sequester.publish.files import write_file
 
-    published, known = [], []
-    for number in range(1, len(tables) + 1):
-        release = anonymize(out / TABLES / f"{number}.csv", policy, seed=seed + number)
+    alone = policy.model_copy(update={"method": Mondrian(name="mondrian", regroup=True)})
+    known: list[pa.Table] = []
+    told = Told([], [], [])
+    for number in range(1, TIMES + 1):
+        release = anonymize(out / TABLES / f"{number}.csv", alone, seed=seed + number)
         write_file(release.table, out / NAIVE / f"{number}.csv")
         members = release.members()
         order = shuffle_rows(members["class"].to_numpy(), seed=seed + number)
-        published.append(release.table)
         known.append(release.table.append_column(str(policy.person), members["person"].take(order)))
-    return audit(known, policy, against=["insider"]), published
+        told.loss.append(release.loss["ail"])
+        told.audits.append(audit(known, alone, against=["insider"], belief=True))
+    return told
 
 
-def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progress: Any) -> tuple[list[Plan], Audit]:
-    """The same tables as a series, in a place of its own, and what the policy's adversaries make of all six."""
+def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progress: Any) -> Told:
+    """The same tables as a series, in a place of its own, and what an insider makes of all so far."""
     from sequester.publish.series import Series
 
     series = Series.open(place / LEDGER, policy)
-    plans = []
+    told = Told([], [], [])
     for number in range(1, TIMES + 1):
         # Everybody is invented: the demo may be repeated by anybody. A real series draws its seeds.
         own = 1 << 63 | seed
         plan = series.plan(out / TABLES / f"{number}.csv", name=f"release-{number}", seed=own, progress=progress)
         series.publish(plan)
-        plans.append(plan)
-    return plans, series.audit(progress=progress)
+        told.plans.append(plan)
+        told.loss.append(plan.loss["release"]["ail"])
+        told.audits.append(series.audit(belief=True))
+    return told
 
 
-def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table], published: list[pa.Table]) -> None:
+def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table]) -> None:
     from rich.text import Text
 
+    named = {
+        person: name
+        for table in tables
+        for person, name in zip(table["patient_id"].to_pylist(), table["name"].to_pylist(), strict=True)
+    }
     sizes = ", ".join(f"{table.num_rows:,}" for table in tables)
     screen.print(
-        f"A hospital's table grows: {sizes} people, all of them invented. It is published each time, k = 5 and no "
-        "diagnosis more certain than 50%."
+        f"A hospital's patients year by year: {sizes}, {len(named):,} people in all, everybody invented. They come, "
+        "leave, return, move and grow older; the diagnosis with which they came first stays. Their table is published "
+        "each year, k = 5 and no diagnosis more certain than 50%."
     )
     screen.print()
     screen.print(Text("Without a memory", "bold"), "each release keeps its promise. Together they do not:")
@@ -132,23 +174,23 @@ def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table], published
         for attack in audit.tried
         if any(finding.attack == attack for finding in audit.findings)
     )
-    people = tables[-1]
+    examples = _examples(audit)
     screen.print(
         Text.assemble(
             "  attacks that work: ",
             (works or "none", "bold red"),
-            f". {str(audit.exposed).rstrip('.')}, of {people.num_rows:,}. For example:",
+            f". {str(audit.exposed).rstrip('.')}, of {len(named):,}.{' For example:' if examples else ''}",
         )
     )
-    named = dict(zip(people["patient_id"].to_pylist(), people["name"].to_pylist(), strict=True))
-    for finding in _examples(audit):
+    for finding in examples:
         told = finding.witness
         screen.print(
             Text.assemble(
                 "  ",
                 (f"{named[finding.people[0]]} has {finding.value}", "bold red"),
-                f": take {_classes(told['minus'])} of release {told['minus_release']} away from "
-                f"{_classes(told['from'])} of release {told['from_release']}, and nobody else is left.",
+                f": everybody else in {_classes(told['from'])} of release {told['from_release']} is in "
+                f"{_classes(told['minus'])} of release {told['minus_release']} too, where {finding.value} stands once "
+                "less.",
             )
         )
     screen.print()
@@ -163,10 +205,10 @@ def _examples(audit: Audit) -> list[Finding]:
         and finding.about_value
         and len(finding.people) == 1
         and finding.observed == 1
-        and len(finding.releases) == 2
+        and "minus" in finding.witness
     ]
     chosen: dict[Any, Finding] = {}
-    for finding in sorted(certain, key=lambda one: len(one.classes)):
+    for finding in sorted(certain, key=lambda one: (one.value in HARMLESS, len(one.classes))):
         chosen.setdefault((finding.people, finding.value), finding)
     return list(chosen.values())[:EXPOSED]
 
@@ -175,38 +217,56 @@ def _classes(numbers: list[int]) -> str:
     return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {', '.join(map(str, numbers))}"
 
 
-def _show_safe(screen: Console, plans: list[Plan], safe: Audit, coarse: list[Plan], also_safe: Audit) -> None:
+def _show_safe(screen: Console, naive: Told, pods: Told, resilient: Told) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    screen.print(Text("With Sequester's ledger", "bold"), "each release keeps its promise given all before it:")
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 2), header_style="dim")
-    for title in ("release", "people", "classes", "loss", "unsafe", "merge", "cuts"):
-        table.add_column(title, justify="left" if title == "release" else "right")
-    for plan, other in zip(plans, coarse, strict=True):
-        loss = {name: f"{values['ail']:.3f}" for name, values in plan.loss.items()}
-        table.add_row(
-            plan.name,
-            f"{plan.records:,}",
-            f"{plan.classes:,}",
-            Text(loss["release"], "bold"),
-            loss.get("static", loss["release"]),
-            loss.get("merge", loss["release"]),
-            f"{other.loss['release']['ail']:.3f}",
-        )
+    screen.print(
+        Text("By pods", "bold"),
+        "everybody is in every release at once, and no class tells who of a pod has which of its values:",
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    about = ("year", "people", "came", "left", "back")
+    ways = (("alone\nread", "\nloss"), ("pods\nread", "\nloss", "\ndecoys"), ("few\nread", "\nloss", "\ndecoys"))
+    for title in (*(f"\n{one}" for one in about), *(title for way in ways for title in way)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for place, plan in enumerate(pods.plans):
+        change = plan.change
+        people = (plan.number, plan.people, change.newcomers, change.leavers, change.returned)
+        cells = (cell for told in (naive, pods, resilient) for cell in _cells(told, place))
+        table.add_row(*(f"{one:,}" for one in people), *cells)
     screen.print(table)
     screen.print(
-        "  loss: average information loss (AIL). unsafe: of the same table without a memory. merge: if old classes "
-        "were left as they are (Byun et al.). cuts: of a second series by taxonomy cuts, against neighbors only, which "
-        "analysts can count across releases (specialize, Fung et al.)",
+        "alone: without a memory. few: pods with few links, protect.lineage 5. read: people of whose diagnosis a "
+        "reader of all releases so far is more than 90% sure, who knows who is in which class and no value. loss: "
+        "average information loss (AIL) of people. decoys: rows about nobody.",
         style="dim",
     )
-    for what, audit in (("audit of all six", safe), ("of the taxonomy cuts", also_safe)):
+    for what, told in (("alone", naive), ("pods", pods), ("few", resilient)):
+        audit, (plain, all_told) = told.audits[-1], told.spreads()
         verdict = Text("nothing that was tried works", "bold green")
         if not audit.holds:
-            verdict = Text(f"{len(audit.findings)} findings", "bold red")
-        screen.print(Text.assemble(f"  {what}: ", verdict, f" ({', '.join(audit.tried)})."))
+            verdict = Text(str(audit.exposed).rstrip("."), "bold red")
+        more = f" ({all_told:.0%} if she is told all pods, too)" if told.plans else ""
+        screen.print(
+            Text.assemble(
+                f"audit, {what}: ",
+                verdict,
+                f". Who knows the diagnoses of {KNOWN:.0%} of the people reads {plain:.0%} of the others{more}.",
+            )
+        )
     screen.print()
+
+
+def _cells(told: Told, place: int) -> list[Any]:
+    from rich.text import Text
+
+    read = told.read(place)
+    found: list[Any] = [Text(f"{read:.1%}", "bold red" if read else "bold green"), f"{told.loss[place]:.2f}"]
+    if told.plans:
+        plan = told.plans[place]
+        found.append(f"{plan.decoys / plan.records:.1%}")
+    return found
 
 
 def _show_files(screen: Console, out: Path) -> None:
@@ -219,9 +279,9 @@ def _show_files(screen: Console, out: Path) -> None:
         (out / TABLES, "the private tables"),
         (out / RULES, "what is promised about them"),
         (out / NAIVE, "published without a memory"),
-        (out / RELEASES, "published with Sequester: data, measures and a report each"),
+        (out / RELEASES, "published by pods: data, measures and a report each"),
         (out / LEDGER, "what the world already knows; with its key, private"),
-        (out / CUTS, "the second series"),
+        (out / RESILIENT, "the second series"),
     ):
         where.add_row(Text(str(file), "bold not dim"), Text(what, "dim"))
     screen.print(where)

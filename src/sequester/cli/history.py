@@ -42,7 +42,7 @@ def history(
     from sequester.cli.terminal import console, print_json
 
     with read_ledger(find_ledger(policy, ledger)) as opened:
-        series, path, created = opened.series, opened.path, opened.created
+        series, path, created = opened.series, opened.place, opened.created
         entries, events = opened.releases(), opened.log() if log else []
     if format is Format.JSON:
         data: dict[str, Any] = {"series": series, "ledger": str(path), "created": created}
@@ -65,14 +65,14 @@ def _show(screen: Console, series: str, entries: Sequence[Entry]) -> None:
         return
     rows = [_row(entry) for entry in entries]
     # What is the same everywhere and says nothing is not worth a column.
-    dull = {"status": "published", "recipient": "", "purpose": ""}
+    dull = {"status": "published", "decoys": "", "recipient": "", "purpose": ""}
     shown = [title for title in rows[0] if any(row[title] != dull.get(title) for row in rows)]
-    right = {"", "records", "classes", "new", "left", "held", "AIL"}
+    right = {"", "records", "decoys", "classes", "new", "left", "held", "AIL"}
     table = columns(**{title: title in right for title in shown})
     for row in rows:
         cells = (row[title] for title in shown)
         table.add_row(*(number(cell) if isinstance(cell, int | float) else Text(str(cell)) for cell in cells))
-    so_far = f": {many(len(entries), 'release', 'releases')}, {entries[-1].people:,} people so far."
+    so_far = f": {many(len(entries), 'release', 'releases')}, {entries[-1].persons:,} people so far."
     screen.print(Text.assemble((series, "bold"), so_far), soft_wrap=True)
     screen.print()
     screen.print(table)
@@ -87,6 +87,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "recorded": entry.created[:10],
         "status": entry.status,
         "records": entry.records,
+        "decoys": (summary.get("pods") or {}).get("decoys", ""),
         "classes": entry.classes,
         "new": change.get("newcomers", ""),
         "left": change.get("leavers", ""),

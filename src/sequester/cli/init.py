@@ -47,6 +47,8 @@ def init(
     to_stdout = str(out) == "-"
     if not to_stdout and out.exists() and not force:
         raise typer.BadParameter(f"{out} exists; --force replaces it, --out names another file", param_hint="--out")
+    if not to_stdout and out.exists() and not out.is_file():
+        raise typer.BadParameter(f"{out} is no file; name another place", param_hint="--out")
     if delimiter is not None and len(delimiter) != 1:
         raise typer.BadParameter("must be one character", param_hint="--delimiter")
 
@@ -91,9 +93,9 @@ def _make_key(screen: Console, out: Path, policy: Policy) -> None:
     from rich.text import Text
 
     from sequester.cli.series import ledger_of
-    from sequester.ledger.key import VARIABLE, Key, key_file
+    from sequester.ledger.key import VARIABLE, Key
 
-    place = key_file(ledger_of(out, policy))
+    place = ledger_of(out, policy).key
     if policy.person is None or VARIABLE in os.environ or place.exists():
         return
     Key.make(place)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, PolicyOrNot
+from sequester.cli.series import AcceptLoss, Folder, LedgerFile, PolicyOrNot
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
-    from sequester.ledger import Verification
+    from sequester.ledger import Key, Place, Verification
 
 VERIFY = """[bold]Examples[/bold]
 
@@ -46,9 +46,10 @@ def verify(
     policy: PolicyOrNot = None,
     ledger: LedgerFile = None,
     releases: Folder = None,
+    accept_loss: AcceptLoss = False,
     format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
 ) -> None:
-    """Check every hash, signature and count of a ledger, the release folders, and, with its policy, all releases anew.
+    """Check every hash, seal and count of a ledger, the release folders, and, with its policy, all releases anew.
 
     The exit code is 6 if the ledger or a release folder is not what was written, and 4 if an attack works.
     """
@@ -57,14 +58,20 @@ def verify(
     from sequester.ledger import Key, Ledger
 
     path = find_ledger(policy, ledger)
-    folder = path.parent / "releases" if releases is None else releases
-    with Ledger.open(path, key=Key.need(path), read_only=True) as opened:
-        found = opened.verify(releases=folder)
+    folder = path.releases if releases is None else releases
+    key = Key.need(path)
+    if accept_loss:
+        _accept(path, key, folder)
+    with Ledger.open(path, key=key, read_only=True) as opened:
+        found, strangers = opened.verify(releases=folder), opened.strangers(folder)
     audit = _audit(policy, path, folder) if policy is not None and found.holds and found.releases else None
     if format is Format.JSON:
-        print_json({"ledger": str(path), **found.to_dict(), "audit": None if audit is None else _brief(audit)})
+        told = {"strangers": strangers, "audit": None if audit is None else _brief(audit)}
+        print_json({"ledger": str(path), **found.to_dict(), **told})
     else:
         _show(path, found, audit, audited=policy is not None)
+        for stranger in strangers:
+            typer.echo(f"{folder / stranger} is not of Sequester's making.")
     if not found.holds:
         raise typer.Exit(DAMAGED)
     if audit is not None and not audit.holds:
@@ -97,10 +104,12 @@ def import_(
     folder: Annotated[Path, typer.Argument(help="A folder that `export` wrote.", show_default=False)],
     policy: PolicyOrNot = None,
     ledger: LedgerFile = None,
+    releases: Folder = None,
     encrypted: Annotated[bool, typer.Option("--encrypted", help="Encrypt the new ledger with its key.")] = False,
+    accept_loss: AcceptLoss = False,
     format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
 ) -> None:
-    """Make a new ledger of an export, after everything in it was verified.
+    """Make a new ledger of an export, after everything in it was verified and agrees with the release folders.
 
     The key must be beside the new ledger, as LEDGER.key, or in SEQUESTER_KEY.
     """
@@ -110,15 +119,25 @@ def import_(
     from sequester.ledger import Key, Ledger
 
     path = find_ledger(policy, ledger)
-    with Ledger.import_(folder, path, Key.need(path), encrypted=encrypted) as opened:
-        releases = len(opened.releases())
+    how: dict[str, Any] = {"encrypted": encrypted, "releases": releases, "accept_loss": accept_loss}
+    with Ledger.import_(folder, path, Key.need(path), **how) as opened:
+        count = len(opened.releases())
     if format is Format.JSON:
-        print_json({"ledger": str(path), "folder": str(folder), "releases": releases})
+        print_json({"ledger": str(path), "folder": str(folder), "releases": count})
     else:
-        typer.echo(f"Imported {many(releases, 'release', 'releases')} into {path}.")
+        typer.echo(f"Imported {many(count, 'release', 'releases')} into {path}.")
 
 
-def _audit(policy: Path, path: Path, folder: Path) -> Audit:
+def _accept(path: Place, key: Key, folder: Path) -> None:
+    """Record whatever does not agree with a ledger that is itself what was written."""
+    from sequester.ledger import Ledger
+
+    with Ledger.open(path, key=key) as opened:
+        if opened.verify().holds and (troubles := opened.troubles(folder)):
+            opened.accept(troubles)
+
+
+def _audit(policy: Path, path: Place, folder: Path) -> Audit:
     from sequester.cli.series import open_series
     from sequester.cli.terminal import progress
     from sequester.policy import Policy
@@ -141,7 +160,7 @@ def _brief(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _show(path: Path, found: Verification, audit: Audit | None, *, audited: bool) -> None:
+def _show(path: Place, found: Verification, audit: Audit | None, *, audited: bool) -> None:
     from rich.text import Text
 
     from sequester.cli.summary import many

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, Name, PolicyFile, Purpose, Recipient, Seed
+from sequester.cli.series import EverybodyIsNew, Folder, LedgerFile, Name, PolicyFile, Purpose, Recipient, Seed
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sequester.ledger import Place
     from sequester.policy import Policy
     from sequester.publish.ahead import Ahead
     from sequester.publish.plan import Plan
@@ -54,6 +55,7 @@ def plan(
             min=1, max=100, help="Lifetime guarantee: simulate so many releases after this one.", show_default=False
         ),
     ] = None,
+    everybody_is_new: EverybodyIsNew = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
     ] = False,
@@ -71,8 +73,8 @@ def plan(
     from sequester.policy import Policy
 
     rules = Policy.load(policy)
-    path = ledger if ledger is not None else ledger_of(policy, rules)
-    how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose}
+    path = ledger_of(policy, rules, ledger)
+    how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose, "everybody_is_new": everybody_is_new}
     made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), **how)
     coming = None if ahead is None else _look_ahead(made, rules, ahead)
     if format is Format.JSON:
@@ -83,19 +85,20 @@ def plan(
         show_plan(screen, made)
         if coming is not None:
             _show_ahead(screen, coming)
-        _say_next(screen, data, policy, ledger, releases, out)
+        _say_next(screen, data, policy, ledger, releases, out, everybody_is_new=everybody_is_new)
     if not made.holds:
         raise typer.Exit(BROKEN)
 
 
-def _make(data: Path, rules: Policy, path: Path, releases: Path | None, out: Path | None, **how: Any) -> Plan:
+def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Path | None, **how: Any) -> Plan:
     from dataclasses import replace
 
     from sequester.cli.series import open_series, trial_series
     from sequester.cli.terminal import progress
 
     if out is None:
-        with trial_series(path, rules, releases) as series, progress() as tell:
+        trial = trial_series(path, rules, releases, everybody_is_new=how["everybody_is_new"])
+        with trial as series, progress() as tell:
             return series.plan(data, progress=tell, **how)
     # A plan that is kept is kept for one ledger, so that has to be there.
     series = open_series(path, rules, releases)
@@ -114,8 +117,10 @@ def _refuse_other(out: Path) -> None:
 
 def is_plan(path: Path) -> bool:
     """Whether a file is a saved plan, right or damaged."""
+    if not path.is_file():
+        return False
     if path.suffix == ".plan":
-        return path.is_file()
+        return True
     try:
         with path.open("rb") as stream:
             start = stream.read(64)
@@ -135,17 +140,22 @@ def show_plan(screen: Console, made: Plan) -> None:
 
     from sequester.cli.summary import (
         add_personal,
+        add_pods,
         changes,
         checks,
         delays,
         grid,
         many,
+        show_frontier,
         show_notes,
         show_price,
         show_untried,
     )
 
-    size = f"{many(made.records, 'record', 'records')} in {many(made.classes, 'class', 'classes')}"
+    rows = many(made.records, "record", "records")
+    if made.pods is not None:
+        rows = f"{many(made.people, 'person', 'people')} and {many(made.decoys, 'decoy', 'decoys')}"
+    size = f"{rows} in {many(made.classes, 'class', 'classes')}"
     title = f"Release {made.number} of {made.series}, "
     screen.print(Text.assemble(title, (made.folder, "bold"), f", by {made.method['name']}: {size}."), soft_wrap=True)
     screen.print()
@@ -155,12 +165,15 @@ def show_plan(screen: Console, made: Plan) -> None:
             facts.add_row(label, Text(text))
     facts.add_row("changes", changes(made.change))
     facts.add_row("waiting", delays(made.waiting))
+    add_pods(facts, made.pods, made.records)
     add_personal(facts, made.personal, made.gain)
     screen.print(facts)
     screen.print()
     screen.print(checks(made.checks))
     screen.print()
     show_price(screen, made.loss)
+    if made.pods is not None:
+        show_frontier(screen, made.pods.facts)
     _show_levers(screen, made)
     show_untried(screen, made.untried)
     show_notes(screen, made.notes)
@@ -225,11 +238,23 @@ def _show_levers(screen: Console, made: Plan) -> None:
 
 
 def _say_next(
-    screen: Console, data: Path, policy: Path, ledger: Path | None, releases: Path | None, out: Path | None
+    screen: Console,
+    data: Path,
+    policy: Path,
+    ledger: str | None,
+    releases: Path | None,
+    out: Path | None,
+    *,
+    everybody_is_new: bool,
 ) -> None:
     from rich.text import Text
 
-    places = "".join(f" --{name} {path}" for name, path in (("ledger", ledger), ("releases", releases)) if path)
+    from sequester.ledger.place import without_password
+
+    shown = None if ledger is None else without_password(ledger)
+    places = "".join(f" --{name} {path}" for name, path in (("ledger", shown), ("releases", releases)) if path)
+    if everybody_is_new and out is None:
+        places += " --everybody-is-new"
     screen.print()
     if out is not None:
         screen.print(Text.assemble("Saved as ", (str(out), "bold"), ". "), soft_wrap=True, end="")

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, Name, PolicyFile, Purpose, Recipient, Seed
+from sequester.cli.series import (
+    AcceptLoss,
+    EverybodyIsNew,
+    Folder,
+    LedgerFile,
+    Name,
+    PolicyFile,
+    Purpose,
+    Recipient,
+    Seed,
+)
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -50,6 +60,8 @@ def publish(
     leaks: Annotated[
         bool, typer.Option("--i-know-this-leaks", help="Publish although attacks work; for method static.")
     ] = False,
+    everybody_is_new: EverybodyIsNew = False,
+    accept_loss: AcceptLoss = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
     ] = False,
@@ -67,6 +79,8 @@ def publish(
     if saved and any(value is not None for value in how.values()):
         given = next(option for option, value in how.items() if value is not None)
         raise typer.BadParameter("is what the plan says; plan again to change it", param_hint=f"--{given}")
+    if saved and everybody_is_new:
+        raise typer.BadParameter("is what the plan says; plan again to change it", param_hint="--everybody-is-new")
     if not saved and not yes and not may_ask():
         message = (
             "there is no terminal to ask at: give --yes, or save a plan with `sequester plan --out` and publish it"
@@ -79,14 +93,16 @@ def publish(
 
     rules = Policy.load(policy)
     plan = Plan.load(what) if saved else None
-    series = open_series(ledger or ledger_of(policy, rules), rules, releases, encrypted=encrypted)
+    place = ledger_of(policy, rules, ledger)
+    series = open_series(place, rules, releases, encrypted=encrypted, accept_loss=accept_loss)
     if plan is None:
-        plan = _plan(series, what, show_values=values_may_show(show_values), **how)
+        shown = values_may_show(show_values)
+        plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
     release = _publish(series, plan, leaks=leaks)
     if format is Format.JSON:
-        place = {"folder": str(release.folder), "ledger": str(series.path), "recovered": list(series.recovered)}
-        print_json({**release.to_dict(), **place})
+        files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
+        print_json({**release.to_dict(), **files})
     else:
         _show(plan, release)
 
@@ -107,6 +123,10 @@ def _show_and_ask(plan: Plan, format: Format, *, ask: bool, leaks: bool) -> None
         screen = console(stderr=format is Format.JSON)
         show_plan(screen, plan)
         screen.print()
+    elif plan.repeats is not None:
+        from sequester.cli.series import say
+
+        say(f"This table was published already as release {plan.repeats}.")
     if not plan.holds and not leaks:
         return
     if ask and not yes_or_no(f"Publish {plan.folder}?"):
@@ -121,7 +141,8 @@ def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
     from sequester.cli.terminal import progress
     from sequester.errors import GuaranteeError
 
-    if not plan.holds and not leaks:
+    # What a saved plan says of itself may have been edited: it is made anew, and then judged.
+    if plan.candidate is not None and not plan.holds and not leaks:
         attacks = many(plan.findings, "attack works", "attacks work")
         raise GuaranteeError(
             f"{attacks} on the series with this release, because method static does not look at what was published "

@@ -33,11 +33,12 @@ def report(
     from sequester.cli.series import find_ledger, find_release, folder_of, read_ledger
     from sequester.cli.terminal import print_json
     from sequester.errors import DataError, Problem
+    from sequester.visible import visible
 
     path = find_ledger(policy, ledger)
     with read_ledger(path) as opened:
-        entry = find_release(opened.releases(), release)
-    page = folder_of(entry, path, releases) / "report.html"
+        entry, series = find_release(opened.releases(), release), opened.series
+    page = folder_of(entry, series, path, releases) / "report.html"
     if not page.is_file():
         raise DataError(
             Problem("the report is not there; say where the release folders are with --releases", str(page))
@@ -45,4 +46,4 @@ def report(
     if format is Format.JSON:
         print_json({"number": entry.number, "name": entry.name, "report": str(page)})
     else:
-        typer.echo(page)
+        typer.echo(visible(str(page)))

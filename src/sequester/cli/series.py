@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from sequester.ledger import Entry, Ledger
+    from sequester.ledger import Entry, Key, Ledger, Place
     from sequester.policy import Policy
     from sequester.publish.series import Series
 
@@ -23,8 +23,13 @@ PolicyOrNot = Annotated[
     typer.Option("--policy", "-p", help="The policy file; the ledger is beside it.", show_default=False),
 ]
 LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", "-l", help="The ledger of the series.", show_default="SERIES.ledger beside the policy"),
+    str | None,
+    typer.Option(
+        "--ledger",
+        "-l",
+        help="The ledger of the series: a file, or postgresql://...",
+        show_default="SERIES.ledger beside the policy",
+    ),
 ]
 Folder = Annotated[
     Path | None,
@@ -38,58 +43,86 @@ Seed = Annotated[
 ]
 Recipient = Annotated[str | None, typer.Option(help="Who the release is for.")]
 Purpose = Annotated[str | None, typer.Option(help="What the release is for.")]
+AcceptLoss = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss",
+        help="Record that what does not agree with the ledger (a folder, its head) is lost for good, and go on.",
+    ),
+]
+EverybodyIsNew = Annotated[
+    bool,
+    typer.Option("--everybody-is-new", help="Nobody in the table was published before, in this series or one like it."),
+]
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # The seed tells the order of the rows, and the policy may name values.
-_PRIVATE = ("seed", "seal", "policy_text")
+_PRIVATE = ("seed", "seal", "policy_text", "tables")
 
 
-def ledger_of(policy_file: Path, policy: Policy) -> Path:
-    """Where the ledger of a policy is when nobody says otherwise."""
-    return policy_file.parent / f"{policy.series}.ledger"
+def ledger_of(policy_file: Path, policy: Policy, ledger: str | None = None) -> Place:
+    """Where the ledger of a policy is: as said, or beside the policy."""
+    from sequester.ledger import Place
+
+    if ledger is None:
+        named = f"{policy.series}.ledger" if policy.ledger is None else policy.ledger
+        return Place.named(named, policy_file.parent, series=policy.series)
+    return Place.of(ledger, home=policy_file.parent, series=policy.series)
 
 
-def find_ledger(policy_file: Path | None, ledger: Path | None) -> Path:
+def find_ledger(policy_file: Path | None, ledger: str | None) -> Place:
     """The ledger that a command without data is about: named, or the one of a policy."""
-    if ledger is not None:
-        return ledger
-    if policy_file is None:
-        raise typer.BadParameter("say which series: give its policy or its ledger", param_hint="--policy")
-
+    from sequester.ledger import Place
     from sequester.policy import Policy
 
-    return ledger_of(policy_file, Policy.load(policy_file))
+    if policy_file is None:
+        if ledger is not None:
+            return Place.of(ledger)
+        raise typer.BadParameter("say which series: give its policy or its ledger", param_hint="--policy")
+
+    return ledger_of(policy_file, Policy.load(policy_file), ledger)
 
 
-def read_ledger(path: Path) -> Ledger:
+def read_ledger(path: Place) -> Ledger:
     """Open a ledger to look at it, which takes no key unless it is encrypted."""
     from sequester.ledger import Key, Ledger
-    from sequester.ledger.connection import Encrypted
+    from sequester.ledger.connection import Encrypted, Outdated
 
     try:
         return Ledger.open(path, key=None, read_only=True, timeout=_WAIT)
-    except Encrypted:
+    except (Encrypted, Outdated):
         return Ledger.open(path, key=Key.need(path), read_only=True, timeout=_WAIT)
 
 
 def open_series(
-    path: Path, policy: Policy, releases: Path | None = None, *, begin: bool = True, encrypted: bool = False
+    path: Place,
+    policy: Policy,
+    releases: Path | None = None,
+    *,
+    begin: bool = True,
+    encrypted: bool = False,
+    accept_loss: bool = False,
 ) -> Series:
     """Open a series, or begin it, and say on stderr what was made or put in order."""
     if not begin and not path.exists():
         from sequester.errors import LedgerError, Problem
 
         raise LedgerError(Problem("there is no ledger here", file=str(path)))
+    if encrypted and not path.is_file:
+        raise typer.BadParameter("is for files: what is on a server, the server encrypts", param_hint="--encrypted")
     if encrypted and path.exists():
         message = f"{path} exists; export it, and import it encrypted into a new one"
         raise typer.BadParameter(message, param_hint="--encrypted")
 
-    from sequester.ledger.key import key_file
     from sequester.publish.series import Series
 
-    new, key = not path.exists(), key_file(path)
+    if releases is not None:
+        # A place that the system does not take is known before anything is made.
+        with contextlib.suppress(FileNotFoundError):
+            releases.stat()
+    new, key = not path.exists(), path.key
     keyed = key.exists()
-    series = Series.open(path, policy, folder=releases, encrypted=encrypted)
+    series = Series.open(path, policy, folder=releases, encrypted=encrypted, accept_loss=accept_loss)
     if new:
         with_key = f" and its key, {key}, without which nobody is recognised" if key.exists() and not keyed else ""
         say(f"Made the ledger {path}{with_key}. Keep both safe and private.")
@@ -99,9 +132,12 @@ def open_series(
 
 
 @contextlib.contextmanager
-def trial_series(path: Path, policy: Policy, releases: Path | None = None) -> Iterator[Series]:
+def trial_series(
+    path: Place, policy: Policy, releases: Path | None = None, *, everybody_is_new: bool = False
+) -> Iterator[Series]:
     """A series to plan with: the real one, or where there is none yet, one that is gone afterwards."""
-    from sequester.ledger import Key
+    from sequester.ledger import Key, Ledger, Place, evidence
+    from sequester.publish.alike import refuse_alike
     from sequester.publish.series import Series, is_idle
 
     begun = path.exists()
@@ -112,20 +148,43 @@ def trial_series(path: Path, policy: Policy, releases: Path | None = None) -> It
         yield open_series(path, policy, releases)
         return
 
+    shown = path.releases if releases is None else releases
+    evidence.refuse([*evidence.of_nothing(path, policy.series, shown)] if not path.exists() else [])
+    if not everybody_is_new and policy.after is None:
+        refuse_alike(path, policy, shown)
     with tempfile.TemporaryDirectory(prefix="sequester-") as folder:
         key, before = Key.find(path), None
         if policy.after is not None:
             # The series before is not handed over by a plan: a copy of its ledger is.
-            old, before = policy.path(policy.after), Path(folder) / "before.ledger"
+            old, before = Place.named(policy.after, policy.path(".")), Path(folder) / "before.ledger"
             key = key or Key.need(old)
-            read_ledger(old).close()
-            shutil.copyfile(old, before)
-        yield Series.open(Path(folder) / "series.ledger", policy, key=key, after=before)
+            with Ledger.open(old, key=key, read_only=True, timeout=_WAIT) as opened:
+                evidence.refuse(opened.troubles(shown if (shown / opened.series).is_dir() else old.releases))
+                opened.load()
+            _copy(old, before, key)
+        # What is around the real one was looked at; around this one there is nothing.
+        yield Series.open(Path(folder) / "series.ledger", policy, key=key, after=before, accept_loss=True)
+
+
+def _copy(ledger: Place, to: Path, key: Key) -> None:
+    """The same ledger in a file, to go on from on trial."""
+    from sequester.ledger import Ledger
+
+    if ledger.is_file:
+        # With its mode: a ledger that others can read is refused.
+        shutil.copy(ledger.file, to)
+        return
+    with read_ledger(ledger) as opened:
+        opened.export(to.with_suffix(".export"))
+    # Folders and head were looked at where the ledger is.
+    Ledger.import_(to.with_suffix(".export"), to, key, accept_loss=True).close()
 
 
 def say(text: str) -> None:
     """Something that is not the result."""
-    sys.stderr.write(f"{text}\n")
+    from sequester.visible import visible
+
+    sys.stderr.write(f"{visible(text)}\n")
 
 
 def find_release(entries: Sequence[Entry], which: str) -> Entry:
@@ -139,9 +198,11 @@ def find_release(entries: Sequence[Entry], which: str) -> Entry:
     return named[0]
 
 
-def folder_of(entry: Entry, ledger: Path, releases: Path | None) -> Path:
+def folder_of(entry: Entry, series: str, ledger: Place, releases: Path | None) -> Path:
     """Where a release was put."""
-    return (ledger.parent / "releases" if releases is None else releases) / entry.folder
+    from sequester.ledger.evidence import place_of
+
+    return place_of(ledger.releases if releases is None else releases, series, entry)
 
 
 def entry_to_dict(entry: Entry) -> dict[str, Any]:

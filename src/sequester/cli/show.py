@@ -47,7 +47,7 @@ def show(
         entry = find_release(entries, release)
         ages = _ages(opened, entry) if entry.number == len(entries) else None
         series = opened.series
-    folder = folder_of(entry, path, releases)
+    folder = folder_of(entry, series, path, releases)
     if format is Format.JSON:
         # JSON has text for keys; a list keeps the ages numbers.
         queue = None if ages is None else [{"releases": age, "people": people} for age, people in ages.items()]
@@ -98,7 +98,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
     for label, text in (("recipient", entry.recipient), ("purpose", entry.purpose)):
         if text is not None:
             facts.add_row(label, Text(text))
-    facts.add_row("records", f"{entry.records:,} in {entry.classes:,} classes; {entry.people:,} people so far")
+    facts.add_row("records", f"{entry.records:,} in {entry.classes:,} classes; {entry.persons:,} people so far")
     facts.add_row("changes", changes(Change(**summary.get("change", {}))))
     counted = summary.get("waiting", {})
     # Ledgers of earlier versions count things that no longer happen.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sequester.attacks.untried import Untried
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
-    from sequester.publish.plan import Change, Check, Personal, Waiting
+    from sequester.publish.plan import Change, Check, Personal, Pods, Waiting
 
 _WIDTH = 24
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
@@ -25,9 +25,10 @@ def show_measurement(screen: Console, found: Measurement) -> None:
     """The figures, then every promise with what was required and what was reached."""
     figures = grid()
     left_out = f"{found.suppressed:,} left out" if found.suppressed else "none left out"
-    figures.add_row("records", f"{found.records:,} published, {left_out}")
-    each = found.records / found.classes
-    figures.add_row("classes", f"{found.classes:,} of {found.k:,} or more people, {each:.3g} on average")
+    decoys = "" if found.people is None else f" ({many(found.records - found.people, 'decoy', 'decoys')} among them)"
+    figures.add_row("records", f"{found.records:,} published{decoys}, {left_out}")
+    each, who = found.records / found.classes, "people" if found.people is None else "records"
+    figures.add_row("classes", f"{found.classes:,} of {found.k:,} or more {who}, {each:.3g} on average")
     for name, figure in (("k", found.k), ("confidence", found.confidence), ("l", found.l), ("t", found.t)):
         if figure is not None:
             figures.add_row(name, number(figure))
@@ -126,6 +127,39 @@ def add_personal(facts: Table, personal: Personal, gain: Mapping[str, float]) ->
     for label, text in (("allowed", allowed(personal)), ("privacy", gains(gain))):
         if text:
             facts.add_row(label, text)
+
+
+def add_pods(facts: Table, pods: Pods | None, rows: int) -> None:
+    """Rows for the decoys of a release, and for whose values hang together; none where there are no pods."""
+    if pods is None:
+        return
+    must = f"; at least {pods.needed:,} must be" if pods.needed else ""
+    share = f"{pods.decoys / rows:.1%} of the rows are about nobody{must}"
+    facts.add_row(
+        "decoys", f"{pods.decoys:,}: {share}; every class has {many(pods.fewest, 'person', 'people')} or more"
+    )
+    hang = (
+        f"the values of {many(pods.largest, 'person', 'people')} at most hang together, {number(pods.mean)} on average"
+    )
+    facts.add_row("pods", f"{pods.pods:,}; {hang} ({many(pods.lineages, 'lineage', 'lineages')} so far)")
+
+
+def show_frontier(screen: Console, facts: Mapping[str, float]) -> None:
+    """What other decoys or links would buy: facts called `frontier LABEL: FIGURE`, a row for each label."""
+    rows: dict[str, dict[str, float]] = {}
+    for name, value in facts.items():
+        if name.startswith("frontier "):
+            label, _, figure = name.removeprefix("frontier ").rpartition(": ")
+            rows.setdefault(label, {})[figure] = value
+    if not rows:
+        return
+    titles = list(dict.fromkeys(figure for figures in rows.values() for figure in figures))
+    table = columns(**{"if": False}, **dict.fromkeys(titles, True))
+    for label, figures in rows.items():
+        table.add_row(label, *(number(figures.get(title)) for title in titles))
+    screen.print()
+    screen.print("What more or fewer decoys and links would buy")
+    screen.print(table)
 
 
 def gains(gain: Mapping[str, float]) -> str:

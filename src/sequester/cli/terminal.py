@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sequester.errors import Problem, SequesterError
+from sequester.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
 _PACKAGE = Path(__file__).parent.parent
@@ -28,19 +31,27 @@ class Format(str, Enum):  # noqa: UP042 - typer reads the values of a str enumer
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console that lets the application deal with a closed pipe."""
+    """A rich console that lets the application deal with a closed pipe, and shows no text that a terminal acts on.
+
+    Whatever is printed passes `render`: names of columns, files and releases may hold escape sequences.
+    """
     from rich.console import Console
+    from rich.segment import Segment
 
     class Pipe(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else visible(text, lines=True), style, control)
 
     return Pipe(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
 
 
 def print_json(data: dict[str, Any]) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(visible_json(json.dumps(data, indent=2, ensure_ascii=False)) + "\n")
 
 
 def values_may_show(wanted: bool) -> bool:
@@ -58,7 +69,7 @@ def may_ask() -> bool:
 
 def yes_or_no(question: str) -> bool:
     """Ask on stderr, where results are not; no answer is a no."""
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{visible(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -111,20 +122,27 @@ def report_error(error: SequesterError) -> None:
     if not problems:
         screen.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
     for problem in problems:
-        subject = problem.key or (f"column '{problem.column}'" if problem.column else "")
-        place = ":".join(str(part) for part in (problem.file, problem.line) if part is not None)
+        # A line end in a name would begin what looks like another message.
+        subject = visible(problem.key or (f"column '{problem.column}'" if problem.column else ""))
+        place = visible(":".join(str(part) for part in (problem.file, problem.line) if part is not None))
         line = Text.assemble(("error: ", "bold red"))
         if place:
             line.append(f"{place}: ")
         if subject:
             line.append(subject, "bold").append(": ")
-        screen.print(line.append(problem.message), soft_wrap=True)
+        screen.print(line.append(visible(problem.message)), soft_wrap=True)
         # Filled only when values were asked for on a terminal.
         if problem.values:
-            shown = ", ".join(_visible(value) for value in problem.values)
+            shown = ", ".join(visible(value) for value in problem.values)
             screen.print(Text(f"       values: {shown}", "dim"), soft_wrap=True)
     if len(problems) > 1:
         screen.print(Text(f"{len(problems)} problems", "bold"))
+
+
+def report_system(error: OSError) -> None:
+    """What the system says about a file; it knows the name of the file, and nothing of what is in it."""
+    name = "" if error.filename is None else f"{visible(os.fsdecode(error.filename))}: "
+    sys.stderr.write(f"error: {name}{(error.strerror or type(error).__name__).lower()}\n")
 
 
 def report_internal(error: Exception) -> None:
@@ -143,8 +161,3 @@ def report_internal(error: Exception) -> None:
         "This is a mistake in Sequester. Releases appear whole or not at all. SEQUESTER_DEBUG=1 shows the whole\n"
         "error, which may quote cells of your data: look before you share it.\n"
     )
-
-
-def _visible(value: str) -> str:
-    """A cell without anything that a terminal would act on."""
-    return value if value.isprintable() else ascii(value)[1:-1]

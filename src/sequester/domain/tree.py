@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy, nested
+from sequester.domain.limits import MOST_LEVELS, refuse_large, too_deep
 from sequester.errors import DataError, PolicyError, Problem
 
 Rows = Sequence[Sequence[str]]
@@ -27,6 +28,7 @@ def from_tree(tree: dict[str, Any] | list[Any], *, missing: bool = False) -> Hie
     if not single_root:
         paths = [(EVERYTHING, *path) for path in paths]
     height = max(len(path) for path in paths) - 1
+    refuse_large(len(paths), height + 1)
     rows = [[path[min(len(path) - 1, height - level)] for level in range(height + 1)] for path in paths]
     return _from_checked(_check(rows, missing=missing), missing=missing)
 
@@ -60,18 +62,22 @@ def from_values(values: Iterable[str], *, missing: bool = False, known: Sequence
     return nested("category", np.array(leaves, object), [(codes, tuple(leaves))], missing=missing)
 
 
-def _paths(node: Any, above: tuple[str, ...], problems: list[Problem]) -> Iterator[tuple[str, ...]]:
+def _paths(node: Any, above: tuple[str, ...], problems: list[Problem], depth: int = 1) -> Iterator[tuple[str, ...]]:
     """The labels from the top to each leaf, depth-first."""
+    if len(above) > MOST_LEVELS:
+        raise PolicyError(too_deep())
+    if depth > 3 * MOST_LEVELS:
+        raise PolicyError("the hierarchy is nested too deeply; leave out lists within lists")
     if isinstance(node, dict):
         for key, below in node.items():
             label = _label(key, problems)
             if below is None:
                 yield (*above, label)
             else:
-                yield from _paths(below, (*above, label), problems)
+                yield from _paths(below, (*above, label), problems, depth + 1)
     elif isinstance(node, list | tuple):
         for item in node:
-            yield from _paths(item, above, problems)
+            yield from _paths(item, above, problems, depth + 1)
     else:
         label = _label(node, problems)
         if label == EVERYTHING:
@@ -94,6 +100,7 @@ def _check(rows: Rows, *, missing: bool) -> Rows:
     """The distinct rows without columns that only say `*`, or one error with everything that is wrong."""
     if not rows:
         raise PolicyError("the hierarchy has no values")
+    refuse_large(len(rows), max(map(len, rows)))
     problems = _problems_by_row(rows)
     if not problems:
         rows = list(dict.fromkeys(tuple(row) for row in rows))

@@ -37,6 +37,7 @@ class History:
     attribute  its name
     values     the published name of every value
     k, bounds  what is required: people, and per value the largest confidence (1: not bounded)
+    inferred   fewest rows that anything inferred from several releases may come down to; None: k
     domains    of the quasi-identifiers, in the order of the boxes' rows
     links      per quasi-identifier, whether it is the same for a person in every release
     steps      (quasi-identifiers, 2) the least and the most change from release to release, NaN where anything may
@@ -67,6 +68,7 @@ class History:
     guarded: bool | None = None
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None
+    inferred: int | None = None
 
     def __repr__(self) -> str:
         return f"<History of {self.attribute}: {len(self.releases)} releases, {len(self.people)} people>"
@@ -79,6 +81,11 @@ class History:
         """Whether some value is bounded, or would be."""
         return any(bound < 1 for bound in self.bounds) if self.guarded is None else self.guarded
 
+    @property
+    def fewest(self) -> int:
+        """Fewest rows that anything inferred from several releases may come down to."""
+        return self.k if self.inferred is None else self.inferred
+
     def extend(self, release: Publication) -> History:
         """The history after one more release."""
         trajectories = value = None
@@ -89,6 +96,13 @@ class History:
                 known = np.full(len(self.people), -1, np.int32) if self.value is None else self.value
                 value = np.where(release.value >= 0, release.value, known).astype(np.int32)
         return replace(self, releases=(*self.releases, release), trajectories=trajectories, value=value)
+
+    def until(self, releases: int) -> History:
+        """The history as it was after so many releases."""
+        found = replace(self, releases=(), trajectories=None, value=None)
+        for release in self.releases[:releases]:
+            found = found.extend(release)
+        return found
 
     def of_certain(self) -> History | None:
         """What is known of people whose class is certain, as if they were absent where it is not; None without any.

@@ -134,6 +134,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         attribute=sight.view.name,
         values=sight.names,
         k=policy.protect.k,
+        inferred=policy.protect.inferred,
         bounds=sight.bounds,
         domains=releases.domains,
         quasi_names=tuple(quasi),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sequester.domain import codec
+from sequester.domain import people as known_people
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError, Problem
 from sequester.history.drift import Sides, reach
@@ -38,22 +38,22 @@ class People:
 
 
 def recognize(columns: Sequence[pa.ChunkedArray], *, column: str, names: Sequence[str]) -> People:
-    """People by the text of their ids, without blanks around it: 7 of a frame is '7' of a file."""
+    """People by their ids as `domain.people` reads them: 7 of a frame is '7' of a file. Each has one row per table."""
     ids: list[Any] = []
     rows: list[Codes] = []
     known = pa.array([], pa.string())
     problems = []
     for name, cells in zip(names, columns, strict=True):
-        values, index = codec.distinct(cells)
-        texts = _texts(values, Problem("has a type that cannot be read as text; convert it", file=name, column=column))
+        unread = Problem("has a type that cannot be read as text; convert it", file=name, column=column)
+        values, texts = _read(cells, unread)
         if repeated := len(texts) - len(texts.unique()):
-            message = f"{repeated} ids occur twice but for blanks around them; keep one row for each person"
+            message = f"{repeated} ids occur twice; keep one row for each person"
             problems.append(Problem(message, file=name, column=column, rows=repeated))
             continue
         new = pc.invert(pc.is_in(texts, value_set=known))
-        ids += values.filter(new).to_pylist()
+        ids += _listed(values.filter(new), texts.filter(new))
         known = pa.concat_arrays([known, texts.filter(new)])
-        rows.append(pc.index_in(texts, value_set=known).to_numpy(zero_copy_only=False).astype(np.int32)[index])
+        rows.append(pc.index_in(texts, value_set=known).to_numpy(zero_copy_only=False).astype(np.int32))
     if problems:
         raise DataError(problems)
     return People(tuple(ids), tuple(rows))
@@ -87,8 +87,19 @@ def parted_boxes(people: People, sides: Sequence[Sides], *, pace: tuple[float, f
     return int(np.count_nonzero(parted))
 
 
-def _texts(values: pa.Array, unread: Problem) -> pa.Array:
-    def read() -> pa.Array:
-        return pc.utf8_trim_whitespace(codec.to_text(values).cast(pa.string()))
+def _listed(values: pa.Array, texts: pa.Array) -> list[Any]:
+    """Ids as Python has them, or as text where it has no such thing: days after the year 9999."""
+    try:
+        return list(values.to_pylist())
+    except (OverflowError, ValueError):
+        return list(texts.to_pylist())
+
+
+def _read(cells: pa.ChunkedArray, unread: Problem) -> tuple[pa.Array, pa.Array]:
+    """The ids as they count, and the text by which each is known."""
+
+    def read() -> tuple[pa.Array, pa.Array]:
+        values = known_people.bare(cells)
+        return values, known_people.names(values)
 
     return quietly(read, lambda _: unread, errors=pa.ArrowException)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,12 +15,18 @@ from pyarrow import csv as arrow_csv
 
 from sequester.errors import DataError, Problem
 from sequester.ingest.source import Source, Wanted, once, quietly
+from sequester.memory import is_lack_of_memory
+from sequester.policy.encodings import UNKNOWN, known_encoding
 from sequester.policy.model import Input
+from sequester.regular import size
 
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 DELIMITERS = (",", ";", "\t", "|")
 _OPENING = 1 << 20
 _SHOWN = 5
+# Arrow reads in blocks, and takes no row that is longer than one.
+_BLOCK = 1 << 20
+_LARGEST = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -54,18 +60,25 @@ class _Counted(io.RawIOBase):
 
 def open_delimited(path: Path, wanted: Wanted, *, form: Input) -> Source:
     """Open a delimited file; its delimiter is found from the header unless given."""
-    encoding = _known_encoding(form.encoding)
+    encoding = _known(form.encoding)
     opening = quietly(lambda: bytes(_stream(path).read(_OPENING)), lambda _: _damaged(path))
     # Cut-off or foreign bytes further down are judged when their column is read.
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(opening, final=len(opening) < _OPENING)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    whole = len(opening) < _OPENING
+    text = quietly(lambda: decoder.decode(opening, final=whole), lambda _: _wrong_encoding(path, form.encoding))
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise DataError(Problem("the file is empty", file=str(path)))
     delimiter, names = _header(text, wanted, form)
     if any("\ufffd" in name for name in names):
         raise DataError(_wrong_encoding(path, form.encoding))
-    filled = islice(filter(None, _records(text, delimiter, form.quote)), 2)
-    bare = len(opening) < _OPENING and len(list(filled)) < 2
+    records = _first(text, delimiter, form.quote, 2)
+    if not whole and len(records) < 2:
+        message = (
+            f"the header line does not end within {size(_OPENING)}; close its quotes ({form.quote}), or shorten it"
+        )
+        raise DataError(Problem(message, file=str(path)))
+    bare = whole and len(records) < 2
     file = _File(path, form.quote, encoding, delimiter, names, bare)
     return Source(names, once(lambda: _read(file, wanted, form)))
 
@@ -76,20 +89,40 @@ def _read(file: _File, wanted: Wanted, form: Input) -> dict[str, pa.ChunkedArray
         return {name: pa.chunked_array([], pa.string()) for name in columns}
     text = pa.string()
     types = {name: pa.dictionary(pa.int32(), text) if name in wanted.repeats else text for name in columns}
-    stream = _Counted(file.bytes(), form.quote)
-    table = quietly(lambda: _parse(file, stream, types, form.missing), lambda error: _explain(file, error))
+    table, quotes = _parse(file, types, form.missing)
     # An odd number of quotes is usual inside unquoted text (5" pipe); it hides records only if the last cell runs on.
-    if stream.quotes % 2 and not file.encoding.startswith(("utf-16", "utf-32")) and _runs_on(file):
+    if quotes % 2 and not file.encoding.startswith(("utf-16", "utf-32")) and _runs_on(file):
         message = f"a quote ({form.quote}) is opened and never closed, so the last records run into one cell"
         raise DataError(Problem(f"{message}; close it, or set input.quote", file=str(file.path)))
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _parse(file: _File, stream: object, types: dict[str, pa.DataType], missing: tuple[str, ...]) -> pa.Table:
+def _parse(file: _File, types: dict[str, pa.DataType], missing: tuple[str, ...]) -> tuple[pa.Table, int]:
+    """The columns, and how many quotes the file has. A very long row is rare: then the file is read once more."""
+    lacking = False
+    for block in (_BLOCK, _LARGEST):
+        stream = _Counted(file.bytes(), file.quote)
+        try:
+            return _parse_blocks(file, stream, types, missing, block), stream.quotes
+        except Exception as error:  # noqa: BLE001 - Arrow quotes cells, and Python's decoders bytes
+            lacking = is_lack_of_memory(error)
+            problem = _explain(file, error)
+            if not _is_long(error):
+                break
+    # Outside the handler, as in `quietly`.
+    if lacking:
+        raise MemoryError
+    raise DataError(problem)
+
+
+def _parse_blocks(
+    file: _File, stream: object, types: dict[str, pa.DataType], missing: tuple[str, ...], block: int
+) -> pa.Table:
+    encoding = "utf8" if file.encoding == "utf-8" else file.encoding
     # No handler for ragged rows: Arrow would print what it cannot decode of them on stderr.
     return arrow_csv.read_csv(
         stream,
-        read_options=arrow_csv.ReadOptions(encoding="utf8" if file.encoding == "utf-8" else file.encoding),
+        read_options=arrow_csv.ReadOptions(encoding=encoding, block_size=block),
         parse_options=arrow_csv.ParseOptions(delimiter=file.delimiter, quote_char=file.quote, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
@@ -101,10 +134,14 @@ def _parse(file: _File, stream: object, types: dict[str, pa.DataType], missing: 
     )
 
 
+def _is_long(error: Exception) -> bool:
+    return "straddl" in str(error)
+
+
 def _runs_on(file: _File) -> bool:
     """Whether the last cell of the file holds a newline. As bytes: the column may be one that nobody asked for."""
     types = {file.names[-1]: pa.binary()}
-    last = quietly(lambda: _parse(file, file.bytes(), types, ()), lambda error: _explain(file, error)).column(0)
+    last = _parse(file, types, ())[0].column(0)
     return len(last) > 0 and b"\n" in last[-1].as_py()
 
 
@@ -113,19 +150,32 @@ def _header(text: str, wanted: Wanted, form: Input) -> tuple[str, tuple[str, ...
     known = set(wanted.columns or ())
     found: list[tuple[int, int, str, tuple[str, ...]]] = []
     for delimiter in [form.delimiter] if form.delimiter else DELIMITERS:
-        names = tuple(next((record for record in _records(text, delimiter, form.quote) if record), ()))
+        names = tuple(next(iter(_first(text, delimiter, form.quote, 1)), ()))
         found.append((len(known.intersection(names)), len(names), delimiter, names))
     best = max(found, key=lambda one: one[:2])
     return best[2], best[3]
 
 
-def _records(text: str, delimiter: str, quote: str) -> Iterator[list[str]]:
-    records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
-    while True:
-        try:
-            yield next(records)
-        except (StopIteration, csv.Error):
-            return
+def _first(text: str, delimiter: str, quote: str, most: int) -> list[list[str]]:
+    """The first records that are not blank, as far as the text can be read."""
+    found: list[list[str]] = []
+    with _large_cells(), contextlib.suppress(csv.Error):
+        for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote):
+            if record:
+                found.append(record)
+            if len(found) == most:
+                break
+    return found
+
+
+@contextlib.contextmanager
+def _large_cells() -> Iterator[None]:
+    """Python's reader stops at cells of more than 128 KB, as if the file were wrong."""
+    before = csv.field_size_limit(_LARGEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _ragged(file: _File) -> Problem | None:
@@ -136,15 +186,13 @@ def _ragged(file: _File) -> Problem | None:
     text = io.TextIOWrapper(_Counted(file.bytes(), file.quote), encoding, errors="replace", newline="")  # type: ignore[type-var]
     records = csv.reader(text, delimiter=file.delimiter, quotechar=file.quote)
     line = 1
-    try:
+    with _large_cells(), contextlib.suppress(csv.Error):
         for record in records:
             if record and len(record) != len(file.names):
                 count += 1
                 if count <= _SHOWN:
                     lines.append(line)
             line = records.line_num + 1
-    except csv.Error:
-        pass
     if not count:
         return None
     where = f", first on line {', '.join(map(str, lines))}"
@@ -157,6 +205,11 @@ def _ragged(file: _File) -> Problem | None:
 
 
 def _explain(file: _File, error: Exception) -> Problem:
+    if _is_long(error):
+        message = (
+            f"a row is longer than {size(_LARGEST)}, the most that is read; often a quote ({file.quote}) is opened"
+        )
+        return Problem(f"{message} and never closed", file=str(file.path))
     if str(error).startswith("CSV parse error") and (problem := _ragged(file)):
         return problem
     if isinstance(error, UnicodeError) or "UTF8" in str(error):
@@ -178,15 +231,11 @@ def _damaged(path: Path) -> Problem:
     return Problem(f"the file {how}; get it again", file=str(path))
 
 
-def _known_encoding(encoding: str) -> str:
-    """The usual name of an encoding; a leading byte order mark is skipped in any case."""
-    try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        name = ""
-    if not name:
-        raise DataError(f"unknown encoding '{encoding}'; usual ones are utf-8, latin-1, cp1252 and utf-16")
-    return "utf-8" if name == "utf-8-sig" else name
+def _known(encoding: str) -> str:
+    name = known_encoding(encoding)
+    if name is None:
+        raise DataError(f"input.encoding: {UNKNOWN}")
+    return name
 
 
 def _stream(path: Path) -> pa.NativeFile:

@@ -119,7 +119,8 @@ def encode_population(
     domains = dict(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True))
     attributes = policy.quasi_identifiers
     fixes = {name: _UNION if attribute.hierarchy is None else _CORRECT for name, attribute in attributes.items()}
-    people = read_table(source, Plan(attributes, domains, fixes, policy.input, show_values=show_values))
+    plan = Plan(attributes, domains, fixes, policy.input, show_values=show_values, listed=policy.person)
+    people = read_table(source, plan)
     _refuse(_found_in(people, "population table"))
     return people.codes(snapshot.quasi_names, domains)
 
@@ -145,7 +146,15 @@ def _plan(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_v
 
 
 def _only_quasi(plan: Plan, policy: Policy) -> Plan:
-    return replace(plan, attributes=policy.quasi_identifiers, person=None, plain=(), consent=None, guarding={})
+    return replace(
+        plan,
+        attributes=policy.quasi_identifiers,
+        person=None,
+        listed=policy.person,
+        plain=(),
+        consent=None,
+        guarding={},
+    )
 
 
 def _snapshot(

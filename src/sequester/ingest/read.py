@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ import pyarrow as pa
 
 from sequester.errors import DataError, Problem
 from sequester.ingest.csv import COMPRESSION, open_delimited
+from sequester.ingest.escaped import open_escaped
 from sequester.ingest.frames import open_frame
 from sequester.ingest.parquet import open_parquet
 from sequester.ingest.source import Source, Wanted, same_names
+from sequester.ingest.suited import only_suited
 from sequester.policy.model import Input
+from sequester.regular import said
 
 DELIMITED = (".csv", ".tsv", ".txt")
 ACCEPTED = "a path, a pandas or polars frame, an Arrow table or stream, or a DuckDB relation"
@@ -28,21 +32,23 @@ def read(
     encoding: str = "utf-8",
     missing: Sequence[str] = ("",),
     columns: Sequence[str] | None = None,
+    escaped: bool = False,
 ) -> pa.Table:
     """Read a table as it is; of a delimited file every cell is text and the cells in `missing` are null.
 
-    `columns` limits what is read to those of the names that exist.
+    `columns` limits what is read to those of the names that exist. `escaped` says that a delimited file is a release
+    of a policy with `formulas: escape`.
     """
     form = Input(delimiter=delimiter, quote=quote, encoding=encoding, missing=tuple(missing))
     wanted = Wanted(None if columns is None else tuple(columns))
-    opened = open_source(source, wanted, form=form)
+    opened = open_source(source, wanted, form=form, escaped=escaped)
     return pa.table({name: opened.load(name) for name in wanted.among(opened.names)})
 
 
-def open_source(source: Any, wanted: Wanted, *, form: Input) -> Source:
-    """Open an input without reading its rows."""
+def open_source(source: Any, wanted: Wanted, *, form: Input, any_kind: bool = False, escaped: bool = False) -> Source:
+    """Open an input without reading its rows. Columns are of the kinds that can be used, unless `any_kind`."""
     if isinstance(source, str | os.PathLike):
-        opened: Source | None = _open_file(Path(source), wanted, form)
+        opened: Source | None = _open_file(Path(source), wanted, form, escaped=escaped)
     else:
         opened = open_frame(source, wanted)
     if opened is None:
@@ -50,22 +56,34 @@ def open_source(source: Any, wanted: Wanted, *, form: Input) -> Source:
     problem = same_names(opened.names, wanted.columns)
     if problem:
         raise DataError(problem)
-    return opened
+    return opened if any_kind else only_suited(opened)
 
 
-def _open_file(path: Path, wanted: Wanted, form: Input) -> Source:
-    if path.is_dir():
-        parts = sorted(path.glob("*.parquet"))
+def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        reason = "there is no such file"
+    except ValueError:
+        reason = "this is no name of a file"
+    except OSError as error:
+        reason = f"cannot be read: {said(error)}"
+    else:
+        return _open_existing(path, found, wanted, form, escaped=escaped)
+    raise DataError(Problem(reason, file=str(path)))
+
+
+def _open_existing(path: Path, found: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    if stat.S_ISDIR(found.st_mode):
+        parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
         if not parts:
             raise DataError(Problem("is a folder without .parquet files; name a file", file=str(path)))
         return open_parquet(parts, wanted)
-    if not path.exists():
-        raise DataError(Problem("there is no such file", file=str(path)))
-    if not path.is_file():
-        raise DataError(Problem("is not a file", file=str(path)))
+    if not stat.S_ISREG(found.st_mode):
+        raise DataError(Problem("is a pipe or a device; name a regular file", file=str(path)))
     if not os.access(path, os.R_OK):
         raise DataError(Problem("may not be read by this user", file=str(path)))
-    if path.stat().st_size == 0:
+    if found.st_size == 0:
         raise DataError(Problem("the file is empty", file=str(path)))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".parquet":
@@ -79,4 +97,4 @@ def _open_file(path: Path, wanted: Wanted, form: Input) -> Source:
                 f"unknown kind of file; known are {known}, and text packed as {', '.join(COMPRESSION)}", file=str(path)
             )
         )
-    return open_delimited(path, wanted, form=form)
+    return open_escaped(path, wanted, form=form) if escaped else open_delimited(path, wanted, form=form)

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from sequester.errors import DataError, Problem
+from sequester.memory import is_lack_of_memory
 
 T = TypeVar("T")
 
@@ -55,7 +56,10 @@ def quietly(
     except (MemoryError, DataError):
         raise
     except errors as error:
+        lacking = is_lack_of_memory(error)
         problem = explain(error)
+    if lacking:
+        raise MemoryError
     # Outside the handler: `from None` hides the context from tracebacks but still carries it.
     raise DataError(problem)
 

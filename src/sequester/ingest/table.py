@@ -15,11 +15,12 @@ from sequester.domain.build import band_codes, observe
 from sequester.domain.codec import Mask, to_codes
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.domain.nodes import is_value
+from sequester.domain.people import bare
 from sequester.errors import DataError, Problem
 from sequester.ingest.personal import guarding_nodes, withheld
 from sequester.ingest.read import open_source
 from sequester.ingest.source import Wanted, quietly
-from sequester.ingest.validate import Cells, Examination, check_people, missing_columns
+from sequester.ingest.validate import Cells, Examination, check_people, missing_columns, repeated_people
 from sequester.policy.model import Consent, Input, QuasiIdentifier, Sensitive
 
 Progress = Callable[[str, int, int], None]
@@ -32,6 +33,7 @@ class Plan:
     known     hierarchies that are fixed before the data
     fixes     per attribute with a known hierarchy, what to do about a value outside it
     consent   the column that says who agrees to be published, and how it does
+    listed    in a list of people, the column that says who they are, if it has one: nobody may be in it twice
     guarding  per sensitive attribute, the column with the nodes that people want their values published as
     """
 
@@ -44,6 +46,7 @@ class Plan:
     show_values: bool = False
     consent: tuple[str, Consent] | None = None
     guarding: Mapping[str, str] = field(default_factory=dict)
+    listed: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,13 +113,14 @@ class Table:
 def read_table(source: Any, plan: Plan, *, progress: Progress | None = None) -> Table:
     """Read and check every column of the plan; whatever is wrong is collected in the table."""
     table = Table(plan)
+    perhaps = () if plan.listed is None else (plan.listed,)
     try:
-        opened = open_source(source, Wanted(plan.columns, frozenset(plan.attributes)), form=plan.form)
+        opened = open_source(source, Wanted((*perhaps, *plan.columns), frozenset(plan.attributes)), form=plan.form)
     except DataError as error:
         table.problems += error.problems
         return table
     table.problems += missing_columns(plan.columns, opened.names)
-    present = [name for name in plan.columns if name in opened.names]
+    present = [name for name in (*perhaps, *plan.columns) if name in opened.names]
     problems: list[Problem] = []
     for number, name in enumerate(present, start=1):
         if progress is not None:
@@ -154,7 +158,9 @@ def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Probl
         return
     if name == plan.person:
         problems += check_people(column, name, tokens=plan.form.missing)
-        table.person = _whole(column, name)
+        table.person = bare(_whole(column, name))
+    elif name == plan.listed:
+        problems += repeated_people(column, name, tokens=plan.form.missing)
     elif plan.consent is not None and name == plan.consent[0]:
         table.withheld, wrong = withheld(column, *plan.consent, tokens=plan.form.missing)
         problems += wrong

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.domain import codec
+from sequester.domain import codec, people
 from sequester.domain.build import band_codes
 from sequester.domain.cover import canonical
 from sequester.domain.hierarchy import EVERYTHING, Codes
@@ -165,23 +165,46 @@ def missing_columns(columns: Sequence[str], names: Sequence[str]) -> list[Proble
 
 
 def check_people(column: pa.ChunkedArray, name: str, *, tokens: Sequence[str]) -> list[Problem]:
-    """Every record has a person, and every person one record."""
-    unsuited = Problem(f"has {_type(column)}, which cannot say who a record is about", column=name)
-    lost, again = quietly(lambda: _nobody_and_repeated(column, tokens), lambda _: unsuited, errors=pa.ArrowException)
+    """Every record has a person, and every person one record: ids are compared as they are hashed later."""
+    lost, again = _nobody_and_repeated(column, name, tokens)
     problems = []
     if count := int(lost.sum()):
         message = f"{amount(count)} {'does' if count == 1 else 'do'} not say who they are about ({places(lost)})"
         problems.append(Problem(f"{message}; fill them in", column=name, rows=count))
-    if count := int(again.sum()):
-        message = f"{amount(count)} {'is' if count == 1 else 'are'} about a person who has an earlier row"
-        fix = "a snapshot has one row per person, so keep one"
-        problems.append(Problem(f"{message} ({places(again)}); {fix}", column=name, rows=count))
+    problems += _repeated(column, name, again, "a snapshot has one row per person")
+    rounded = people.inexact(column) & ~lost
+    if count := int(rounded.sum()):
+        message = f"{amount(count)} {'has an id' if count == 1 else 'have ids'} too large for a column of floats"
+        fix = "others may have been rounded to the same; store them as integers or text"
+        problems.append(Problem(f"{message} ({places(rounded)}), and {fix}", column=name, rows=count))
     return problems
 
 
-def _nobody_and_repeated(column: pa.ChunkedArray, tokens: Sequence[str]) -> tuple[codec.Mask, codec.Mask]:
-    values, index = codec.distinct(column)
-    lost = np.append(missing_values(values, tokens), True)[index]
+def repeated_people(column: pa.ChunkedArray, name: str, *, tokens: Sequence[str]) -> list[Problem]:
+    """The people who are in a list twice: of those who hide others, everybody counts once."""
+    return _repeated(column, name, _nobody_and_repeated(column, name, tokens)[1], "everybody counts once")
+
+
+def _repeated(column: pa.ChunkedArray, name: str, again: codec.Mask, why: str) -> list[Problem]:
+    count = int(again.sum())
+    if not count:
+        return []
+    message = f"{amount(count)} {'is' if count == 1 else 'are'} about a person who has an earlier row"
+    fix = f"{why}, so keep one"
+    if len(codec.distinct(column)[0]) == len(column) - column.null_count:
+        fix += " (blanks around an id, and how its letters are composed, make no other person)"
+    return [Problem(f"{message} ({places(again)}); {fix}", column=name, rows=count)]
+
+
+def _nobody_and_repeated(column: pa.ChunkedArray, name: str, tokens: Sequence[str]) -> tuple[codec.Mask, codec.Mask]:
+    unsuited = Problem(f"has {_type(column)}, which cannot say who a record is about", column=name)
+    known_as = quietly(lambda: people.names(column), lambda _: unsuited, errors=pa.ArrowException)
+    values, index = codec.distinct(pa.chunked_array([known_as]))
+    tokens = tokens if codec.is_text(_kind(column)) else ()
+    nobody = np.zeros(len(values), np.bool_)
+    if tokens:
+        nobody = _flags(pc.is_in(values, value_set=people.names(pa.array(tokens, pa.string()))))
+    lost = np.append(nobody, True)[index]
     if len(values) == len(index):
         return lost, np.zeros(len(index), np.bool_)
     # Written backwards, the first row of every person is the one that stays.
@@ -206,8 +229,12 @@ def places(rows: codec.Mask) -> str:
 
 def _type(column: pa.ChunkedArray) -> str:
     """The type in words: that of a nested column names the keys of its cells."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = _kind(column)
     return "nested cells" if pa.types.is_nested(kind) else f"the type {kind}"
+
+
+def _kind(column: pa.ChunkedArray) -> pa.DataType:
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
 def _flags(values: pa.Array) -> codec.Mask:

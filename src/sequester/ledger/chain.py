@@ -13,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from sequester.ledger.rows import Rows
-from sequester.ledger.schema import COVERED, TABLES
+from sequester.ledger.rows import Columns, Rows
+from sequester.ledger.schema import COVERED, SINCE_PODS, TABLES
 
-# Facts of `meta` that never change; the others are about the file, not about the series.
-ROOT = ("series", "fingerprint", "policy_text", "created")
+DOMAINS = "domains"
+
+# Facts of `meta` that never change; the others are about the file, not about the series. The nonce, which older
+# ledgers have not, keeps others from guessing a policy by the head that its first release shows.
+ROOT = ("series", "fingerprint", "policy_text", "created", "nonce")
+SEAL = "seal"
 
 
 def genesis(facts: Mapping[str, str]) -> str:
@@ -27,22 +31,46 @@ def genesis(facts: Mapping[str, str]) -> str:
 
 def root(facts: Mapping[str, str]) -> str:
     """What a ledger is of, hashed."""
-    return _of({name: facts[name] for name in ROOT})
+    return _of({name: facts[name] for name in ROOT if name in facts or name != "nonce"})
 
 
-def content(rows: Rows, domains: Mapping[str, str]) -> str:
-    """Of all rows of one release, and the domains that are new or changed in it."""
+def digests(rows: Rows, domains: Mapping[str, str]) -> dict[str, str]:
+    """Of every table of one release, so that each can be checked alone, and of the domains new or changed in it."""
+    return {DOMAINS: of_domains(domains), **{table: of_table(table, rows[table]) for table in TABLES}}
+
+
+def content(kept: Mapping[str, str]) -> str:
+    """Of everything recorded of one release, by its digests."""
+    return _of(kept)
+
+
+def of_table(table: str, columns: Columns) -> str:
+    """Of the rows of one table and one release."""
+    digest = hashlib.sha256()
+    _add_table(digest, table, columns)
+    return digest.hexdigest()
+
+
+def fits(kept: Mapping[str, str], table: str, columns: Columns) -> bool:
+    """Whether rows are those of a release with these digests; one recorded before version 4 has no pods."""
+    if table in SINCE_PODS and table not in kept:
+        return not any(map(len, columns.values()))
+    return kept.get(table) == of_table(table, columns)
+
+
+def of_domains(domains: Mapping[str, str]) -> str:
+    """Of the domains that are new or changed in one release."""
+    return _of(dict(domains))
+
+
+def old_content(rows: Rows, domains: Mapping[str, str]) -> str:
+    """What ledgers before version 3 have in place of `content`: one digest over all tables of a release."""
     digest = hashlib.sha256()
     for name in sorted(domains):
         digest.update(_bytes(["domain", name, domains[name]]))
-    for table, columns in TABLES.items():
-        for column in columns:
-            array = np.ascontiguousarray(rows[table][column])
-            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-            # How long the lists of a table without rows would be is not stored.
-            shape = list(array.shape) if len(array) else [0]
-            digest.update(_bytes([table, column, array.dtype.str, shape]))
-            digest.update(array.data.cast("B") if array.size else b"")
+    for table in TABLES:
+        if table not in SINCE_PODS:
+            _add_table(digest, table, rows[table])
     return digest.hexdigest()
 
 
@@ -53,7 +81,23 @@ def entry(columns: Mapping[str, Any]) -> str:
 
 def event(previous: str, columns: Mapping[str, Any]) -> str:
     """Of one row of the log and the hash of the row before."""
-    return _of({"previous": previous, **{name: value for name, value in columns.items() if name != "hash"}})
+    covered = {name: value for name, value in columns.items() if name not in ("hash", "seal")}
+    return _of({"previous": previous, **covered})
+
+
+def facts_to_seal(facts: Mapping[str, str]) -> bytes:
+    """What the seal of `meta` is over: all of it."""
+    return _bytes({name: value for name, value in facts.items() if name != SEAL})
+
+
+def _add_table(digest: Any, table: str, columns: Columns) -> None:
+    for column in TABLES[table]:
+        array = np.ascontiguousarray(columns[column])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        # How long the lists of a table without rows would be is not stored.
+        shape = list(array.shape) if len(array) else [0]
+        digest.update(_bytes([table, column, array.dtype.str, shape]))
+        digest.update(array.data.cast("B") if array.size else b"")
 
 
 def _of(facts: Mapping[str, Any]) -> str:

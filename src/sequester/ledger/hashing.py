@@ -1,6 +1,6 @@
 """Keyed hashes of many people at once: HMAC-SHA256, computed by DuckDB in memory.
 
-Ids are taken as text without blanks around it, so that 11 of a Parquet file and "11" of a CSV file are one person.
+Ids are read as `domain.people` says, so that 11 of a Parquet file and "11" of a CSV file are one person.
 """
 
 from __future__ import annotations
@@ -13,21 +13,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.codec import to_text
+from sequester.domain.people import names
 from sequester.ledger.key import Key
 from sequester.ledger.state import HASH
 
-_PERSON, _DIGEST = b"person\0", b"digest\0"
+_PERSON, _DIGEST, _DECOY = b"person\0", b"digest\0", b"decoy\0"
 _WHOLE = 32
 
 
 def identify(ids: pa.Array | pa.ChunkedArray, key: Key) -> pa.Array:
     """The keyed hash of every id (`HASH`): the first 16 bytes of `key.sign("person", text)`."""
-    texts = _text(ids)
+    texts = names(ids)
     if texts.null_count:
         raise ValueError("a person without an id cannot be recognised")
-    whole = _sign(pc.utf8_trim_whitespace(texts).cast(pa.binary()), key, _PERSON)
-    short = np.ascontiguousarray(whole[:, : HASH.byte_width])
-    return pa.FixedSizeBinaryArray.from_buffers(HASH, len(short), [None, pa.py_buffer(short)])
+    return _short(_sign(texts.cast(pa.binary()), key, _PERSON))
+
+
+def invent(first: int, count: int, key: Key) -> pa.Array:
+    """The keyed hash of decoys with these numbers: no id gives any of them."""
+    numbers = pa.array(np.arange(first, first + count)).cast(pa.string())
+    return _short(_sign(numbers.cast(pa.binary()), key, _DECOY))
 
 
 def digest(hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray], key: Key) -> NDArray[np.int64]:
@@ -45,6 +50,11 @@ def digest(hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray], key:
     return np.ascontiguousarray(whole[:, :8]).view("<i8").ravel().astype(np.int64)
 
 
+def _short(whole: NDArray[np.uint8]) -> pa.Array:
+    short = np.ascontiguousarray(whole[:, : HASH.byte_width])
+    return pa.FixedSizeBinaryArray.from_buffers(HASH, len(short), [None, pa.py_buffer(short)])
+
+
 def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -58,6 +68,8 @@ def _sign(messages: pa.Array, key: Key, purpose: bytes) -> NDArray[np.uint8]:
     inner, outer = key.pads
     database = duckdb.connect(":memory:", config={"temp_directory": "", "python_enable_replacements": False})
     try:
+        # Where a table is large it would draw a bar among the results.
+        database.execute("SET enable_progress_bar = false")
         database.register("given", pa.table({"message": messages}))
         # DuckDB works on its own tables with all threads, on ours with one.
         database.execute("CREATE TEMP TABLE messages AS SELECT message FROM given").fetchall()

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from sequester.drafts import draft_beside, write_whole
 from sequester.errors import LedgerError, Problem
+from sequester.ledger.place import Place
 
 VARIABLE = "SEQUESTER_KEY"
 SHORTEST = 16
@@ -49,23 +51,23 @@ class Key:
 
     @classmethod
     def find(
-        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+        cls, ledger: str | Path | Place, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Key | None:
         """The key of a ledger: of the environment, else of the key file; None when there is neither."""
         given = (os.environ if environment is None else environment).get(VARIABLE)
         if given is not None:
             return cls.of_text(given)
-        path = key_file(ledger) if file is None else Path(file)
+        path = Place.of(ledger).key if file is None else Path(file)
         return cls.read(path) if path.exists() else None
 
     @classmethod
     def need(
-        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+        cls, ledger: str | Path | Place, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Key:
         """The key of a ledger that exists; an error when it is nowhere."""
         found = cls.find(ledger, file=file, environment=environment)
         if found is None:
-            path = key_file(ledger) if file is None else Path(file)
+            path = Place.of(ledger).key if file is None else Path(file)
             raise LedgerError(
                 Problem(f"the key is not there; put the file back, or set {VARIABLE} to the key", file=str(path))
             )
@@ -73,21 +75,35 @@ class Key:
 
     @classmethod
     def find_or_make(
-        cls, ledger: str | Path, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
+        cls, ledger: str | Path | Place, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Key:
         """The key for a new ledger: one that is there, else a new one in the key file."""
         found = cls.find(ledger, file=file, environment=environment)
-        return cls.make(key_file(ledger) if file is None else Path(file)) if found is None else found
+        if found is not None:
+            return found
+        path = Place.of(ledger).key if file is None else Path(file)
+        try:
+            return cls.make(path)
+        except LedgerError:
+            # Another command may have made it since: a key file is there whole or not at all.
+            if not path.exists():
+                raise
+        return cls.read(path)
 
     @classmethod
-    def share(cls, ledger: str | Path, new: str | Path) -> Key:
+    def share(cls, ledger: str | Path | Place, new: str | Path | Place) -> Key:
         """The key of a ledger, for a new one that knows the same people; its file is copied, where it has one."""
         found, there = cls.need(ledger), cls.find(new)
         if there is None:
-            _write(key_file(new), key_file(ledger).read_text(encoding="utf-8"))
-        elif there.check != found.check:
+            try:
+                _write(Place.of(new).key, Place.of(ledger).key.read_text(encoding="utf-8"))
+            except LedgerError:
+                there = cls.find(new)
+                if there is None:
+                    raise
+        if there is not None and there.check != found.check:
             message = "is not the key of the series before, by which its people are known; move it away"
-            raise LedgerError(Problem(message, file=str(key_file(new))))
+            raise LedgerError(Problem(message, file=str(Place.of(new).key)))
         return found
 
     @classmethod
@@ -142,12 +158,6 @@ class Key:
         return bytes(byte ^ 0x36 for byte in block), bytes(byte ^ 0x5C for byte in block)
 
 
-def key_file(ledger: str | Path) -> Path:
-    """Where the key of a ledger is kept by default: beside it."""
-    path = Path(ledger)
-    return path.with_name(path.name + ".key")
-
-
 def flush_names(folder: Path) -> None:
     """Make new names in a folder durable, where the system lets us."""
     with contextlib.suppress(OSError):
@@ -160,24 +170,16 @@ def flush_names(folder: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     """A new file that only its owner may read; it is there whole or not at all."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     reason = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(handle, text.encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        os.link(draft, path)
+        with draft_beside(path) as folder:
+            write_whole(folder / path.name, text.encode())
+            os.link(folder / path.name, path)
     except FileExistsError:
         reason = "exists already; it is not replaced"
     except OSError as error:
         reason = f"the key cannot be written: {error.strerror}"
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
     if reason is not None:
         raise LedgerError(Problem(reason, file=str(path)))
     flush_names(path.parent)

@@ -8,6 +8,7 @@ hashes, but what is known about each of them is there in the clear: the file is 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,14 +19,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import LedgerError, Problem, StalePlan
-from sequester.ledger import chain, hashing, schema
+from sequester.errors import LedgerError, Problem, StalePlan, Unsettled
+from sequester.ledger import chain, evidence, hashing, schema
 from sequester.ledger.domains import lost_leaves, to_json
+from sequester.ledger.evidence import Trouble
 from sequester.ledger.key import Key
-from sequester.ledger.opening import new_store, open_store
-from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of
+from sequester.ledger.opening import new_store, open_store, remove_ledger
+from sequester.ledger.place import Place
+from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
 from sequester.ledger.state import Draft, Entry, Event, Memory, Queue, State, Verification
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
+from sequester.ledger.verify import chained
+from sequester.ledger.witness import remember
 
 Codes = NDArray[np.int32]
 
@@ -39,12 +44,13 @@ class Ledger:
         self._store = store
         self._facts = dict(facts)
         self._key = key
+        self._trusted = False
         self.encrypted = encrypted
 
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: str | Path | Place,
         *,
         series: str,
         policy_text: str,
@@ -56,15 +62,15 @@ class Ledger:
         from sequester import __version__
 
         facts = _facts(series, policy_text, fingerprint, key)
-        with new_store(Path(path), key, encrypted=encrypted) as store:
-            store.connection.insert("meta", pa.table({"fact": [*facts], "value": [*facts.values()]}))
+        with new_store(Place.of(path), key, encrypted=encrypted) as store:
+            store.state_facts(facts)
             store.record("created", None, f"sequester {__version__}")
         return cls.open(path, key=key)
 
     @classmethod
     def open(
         cls,
-        path: str | Path,
+        path: str | Path | Place,
         *,
         key: Key | None,
         read_only: bool = False,
@@ -76,7 +82,7 @@ class Ledger:
         series   what it must be the ledger of
         timeout  seconds to wait while another command has it, before that is Busy
         """
-        store, facts, encrypted = open_store(Path(path), key, read_only=read_only, series=series, timeout=timeout)
+        store, facts, encrypted = open_store(Place.of(path), key, read_only=read_only, series=series, timeout=timeout)
         return cls(store, facts, key, encrypted=encrypted)
 
     def close(self) -> None:
@@ -93,9 +99,9 @@ class Ledger:
         return f"<Ledger of {self.series}>"
 
     @property
-    def path(self) -> Path:
+    def place(self) -> Place:
         """Where it is."""
-        return self._store.connection.path
+        return self._store.connection.place
 
     @property
     def read_only(self) -> bool:
@@ -146,18 +152,24 @@ class Ledger:
         """The keyed hash of every person id."""
         return hashing.identify(people, self._need_key())
 
+    def invent(self, first: int, count: int) -> pa.Array:
+        """The keyed hashes of decoys with these numbers: made of the key and the number, and nobody's."""
+        return hashing.invent(first, count, self._need_key())
+
     def digest(self, hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
         """One keyed number per person over her cells of some columns: it changes when one of them does."""
         return hashing.digest(hashes, columns, self._need_key())
 
     def match(self, hashes: pa.Array) -> NDArray[np.int64]:
         """The number of everybody who was published before; -1 for the others."""
-        found = pc.index_in(hashes, value_set=self._store.hashes())
+        people = self._store.by_release("people", self._entries())
+        known = join_hashes(*(np.concatenate([rows[half] for rows in people]) for half in ("high", "low")))
+        found = pc.index_in(hashes, value_set=known)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
     def load(self) -> State:
-        """Everything the next release needs."""
-        entries = self.releases()
+        """Everything the next release needs; LedgerError when any of it is not what was recorded."""
+        entries = self._entries()
         return self._store.decode(lambda: self._state(entries)) if entries else _nothing(self._genesis)
 
     def begin(self, draft: Draft) -> Entry:
@@ -166,7 +178,7 @@ class Ledger:
         Raises StalePlan if the ledger is not at `draft.head`, and ValueError for a draft that does not fit together.
         """
         key = self._need_key()
-        entries = self.releases()
+        entries = self._entries()
         head = entries[-1].hash if entries else self._genesis
         if draft.head != head:
             raise StalePlan("the ledger has moved on since this release was planned; plan it again")
@@ -181,6 +193,7 @@ class Ledger:
             {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, latest(versions)
         )
         rows = make_rows(draft, before, joining)
+        kept = chain.digests(rows, domains)
         columns: dict[str, Any] = {
             "number": len(entries) + 1,
             "name": draft.name,
@@ -201,19 +214,22 @@ class Ledger:
             "classes": draft.lo.shape[1],
             "records": int(np.count_nonzero(draft.member >= 0)),
             "people": len(draft.member),
-            "content": chain.content(rows, domains),
+            "content": chain.content(kept),
             "previous": head,
+            "tables": _json(kept),
+            "files": _json(draft.files) if draft.files else None,
         }
         columns["hash"] = chain.entry(columns)
         columns |= {"seal": key.sign("entry", columns["hash"].encode()).hex(), "status": "begun"}
         with self._store.connection.transaction():
             self._store.append(columns, rows, domains)
             self._store.record("begun", columns["number"], columns["hash"])
+        self._remember()
         return to_entry(columns)
 
     def finish(self, number: int) -> None:
         """The release is visible. To say so again is no error."""
-        entries = self.releases()
+        entries = self._entries()
         if not 1 <= number <= len(entries):
             raise LedgerError(f"there is no release {number} in the ledger")
         if entries[number - 1].status == "published":
@@ -221,29 +237,55 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.connection.execute("UPDATE releases SET status = 'published' WHERE number = ?", [number])
             self._store.record("published", number, entries[number - 1].hash)
+        self._remember()
 
     def withdraw(self, number: int) -> None:
         """Forget a release that was begun and never became visible; the log keeps that it was."""
-        pending = self.pending
+        pending = next((entry for entry in self._entries()[-1:] if entry.status == "begun"), None)
         if pending is None or pending.number != number:
             raise LedgerError(f"release {number} is not one that was begun last and is not visible yet; it stays")
         with self._store.connection.transaction():
             self._store.remove(number)
             self._store.record("withdrawn", number, pending.hash)
+        self._remember()
+
+    def remove(self) -> None:
+        """Remove a ledger with which nothing was published."""
+        if self.releases():
+            raise LedgerError(Problem("there are releases in this ledger; it stays", file=str(self.place)))
+        remove_ledger(self._store.connection)
 
     def verify(self, releases: str | Path | None = None) -> Verification:
-        """Whether everything is what was written and adds up; and, given their folder, the data of the releases."""
+        """Whether everything is what was written and adds up; and, given their folder, the releases and the head."""
         from sequester.ledger.verify import verify
 
-        folder = None if releases is None else Path(releases)
-        return verify(
-            self._store,
-            genesis=self._genesis,
-            key=self._key,
-            folder=folder,
-            carried=self.carried,
-            goes_on=self.successor is not None,
-        )
+        if releases is None:
+            return verify(self._store, facts=self._store.facts())
+        folder = Path(releases)
+        return verify(self._store, facts=self._store.facts(), around=lambda entries: self._around(folder, entries))
+
+    def _around(self, folder: Path, entries: Sequence[Entry]) -> list[str]:
+        return [*map(str, self.troubles(folder)), *evidence.row_counts(folder, self.series, entries)]
+
+    def troubles(self, folder: Path, *, digest: evidence.Digest = evidence.digest_of) -> list[Trouble]:
+        """What does not agree with the ledger in the folder of releases, or beside its key, and is not accepted."""
+        entries, events = self.releases(), self.log()
+        found = [*evidence.of_folders(folder, self.series, entries, carried=self.carried, digest=digest)]
+        if self._key is not None:
+            found += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
+        known = evidence.accepted(events)
+        return [trouble for trouble in found if trouble.mark not in known]
+
+    def strangers(self, folder: Path) -> list[str]:
+        """What lies among the release folders, or in one of them, and is nothing of Sequester's."""
+        return evidence.strangers(folder, self.series, self.releases())
+
+    def accept(self, troubles: Sequence[Trouble]) -> None:
+        """Record that this does not agree with the ledger, and is known; from here on the head is the ledger's."""
+        self.check_chain()
+        with self._store.connection.transaction():
+            self._store.record(evidence.ACCEPTED, None, _json([trouble.mark for trouble in troubles]))
+        self._remember()
 
     def export(self, folder: str | Path) -> Path:
         """Everything as Parquet files with a manifest, whole or not at all. As private as the ledger."""
@@ -252,15 +294,49 @@ class Ledger:
         return export(self._store, self.head, Path(folder))
 
     @classmethod
-    def import_(cls, folder: str | Path, path: str | Path, key: Key, *, encrypted: bool = False) -> Ledger:
-        """A new ledger from an export, after everything in it was verified."""
+    def import_(
+        cls,
+        folder: str | Path,
+        path: str | Path | Place,
+        key: Key,
+        *,
+        encrypted: bool = False,
+        releases: str | Path | None = None,
+        accept_loss: bool = False,
+    ) -> Ledger:
+        """A new ledger from an export, after everything in it was verified and agrees with what is around it.
+
+        releases     the folder of releases; `releases` beside the ledger by default
+        accept_loss  what does not agree is recorded as lost
+        """
         from sequester.ledger.transfer import import_
 
-        import_(Path(folder), Path(path), key, encrypted=encrypted)
-        return cls.open(path, key=key)
+        place = Place.of(path)
+        shown = place.releases if releases is None else Path(releases)
+
+        def finish(store: Store) -> None:
+            found = cls(store, store.facts(), key, encrypted=encrypted)._import_troubles(place, shown)
+            if not accept_loss:
+                evidence.refuse(found)
+            elif found:
+                store.record(evidence.ACCEPTED, None, _json([trouble.mark for trouble in found]))
+
+        import_(Path(folder), place, key, encrypted=encrypted, finish=finish)
+        opened = cls.open(place, key=key)
+        opened._remember()
+        return opened
+
+    def _import_troubles(self, place: Place, folder: Path) -> list[Trouble]:
+        """What does not agree with an imported ledger at its place, where there need not be a head."""
+        events, known = self.log(), evidence.accepted(self.log())
+        found = [
+            *evidence.of_folders(folder, self.series, self.releases(), carried=self.carried),
+            *evidence.of_head(place, self.series, events, self._need_key(), begun=False),
+        ]
+        return [trouble for trouble in found if trouble.mark not in known]
 
     def hand_over(
-        self, path: str | Path, *, series: str, policy_text: str, fingerprint: str, encrypted: bool = False
+        self, path: str | Path | Place, *, series: str, policy_text: str, fingerprint: str, encrypted: bool = False
     ) -> Ledger:
         """The ledger of a new series of the same people, with everything published in this one as known.
 
@@ -269,19 +345,22 @@ class Ledger:
         """
         from sequester.ledger.transfer import carry_over
 
-        key = self._need_key()
+        key, _ = self._need_key(), self._entries()
         if self.pending is not None:
             raise LedgerError(
-                Problem("a release was begun and not finished; open its series first", file=str(self.path))
+                Problem("a release was begun and not finished; open its series first", file=str(self.place))
             )
         if self.successor not in (None, series):
             message = "another series goes on from this one already; go on from that"
-            raise LedgerError(Problem(message, file=str(self.path)))
+            raise LedgerError(Problem(message, file=str(self.place)))
         if self.successor is None:
             with self._store.connection.transaction():
                 self._store.record("handed over", None, series)
-        carry_over(self._store, _facts(series, policy_text, fingerprint, key), Path(path), key, encrypted=encrypted)
-        return Ledger.open(path, key=key)
+        self._remember()
+        carry_over(self._store, _facts(series, policy_text, fingerprint, key), Place.of(path), key, encrypted=encrypted)
+        found = Ledger.open(path, key=key)
+        found._remember()
+        return found
 
     @property
     def successor(self) -> str | None:
@@ -293,7 +372,7 @@ class Ledger:
         """Raise LedgerError if another series goes on from this one."""
         if self.successor is not None:
             message = "another series goes on from this one and would not know what is published here; publish there"
-            raise LedgerError(Problem(message, file=str(self.path)))
+            raise LedgerError(Problem(message, file=str(self.place)))
 
     @property
     def carried(self) -> int:
@@ -306,8 +385,29 @@ class Ledger:
 
     def _need_key(self) -> Key:
         if self._key is None:
-            raise LedgerError(Problem("this needs the key of the ledger; it was opened without", file=str(self.path)))
+            raise LedgerError(Problem("this needs the key of the ledger; it was opened without", file=str(self.place)))
         return self._key
+
+    def check_chain(self) -> None:
+        """Raise LedgerError if list, log or meta are not what was written."""
+        self._entries()
+
+    def _entries(self) -> list[Entry]:
+        """All releases, after list, log and meta were found to be what was written."""
+        entries = self.releases()
+        if not self._trusted and (problems := [*chained(self._store, entries, self._facts)]):
+            raise self._store.connection.damaged("; ".join(problems))
+        self._trusted = True
+        return entries
+
+    def _remember(self) -> None:
+        """Write down how far the ledger is; what was recorded stays recorded when that fails."""
+        try:
+            remember(self._store, self.series)
+            return
+        except LedgerError as error:
+            failure = Unsettled(error.problems[0].message, file=error.problems[0].file)
+        raise failure
 
     def _check(self, draft: Draft, entries: Sequence[Entry]) -> None:
         problems = problems_of(draft, entries[-1].people if entries else 0)
@@ -318,8 +418,7 @@ class Ledger:
         ):
             problems.append("the attributes are not those of the releases before")
         if entries and not problems and len(draft.newcomers):
-            wide = self._store.connection.execute("SELECT len(digests) FROM people LIMIT 1")
-            if wide and wide[0][0] != len(draft.digests):
+            if self._store.by_release("people", entries)[0]["digests"].shape[1] != len(draft.digests):
                 problems.append("there are not as many digests as in the releases before")
             if (self.match(draft.newcomers) >= 0).any():
                 problems.append("a newcomer was published before")
@@ -331,12 +430,12 @@ class Ledger:
         if not entries:
             return {}, np.zeros(0, np.int32), np.zeros((len(draft.kept_names), 0), np.int32)
         last, store = entries[-1], self._store
-        versions = store.versions()
+        versions = store.versions(entries)
         domains = store.decode(lambda: domains_by_release(versions, len(entries)))
         if lost := lost_leaves(domains[-1], draft.domains):
             message = "the domain lost values that it had in an earlier release; it may only gain some"
             raise LedgerError(Problem(message, column=name, rows=count) for name, count in lost.items())
-        people, state = store.by_release("people", last), store.rows(last, ("state",))["state"]
+        people, state = store.by_release("people", entries), store.rows(last, ("state",))["state"]
 
         def joining() -> Codes:
             must(np.array_equal(state["person"], np.arange(last.people)))
@@ -348,9 +447,9 @@ class Ledger:
 
     def _state(self, entries: Sequence[Entry]) -> State:
         last, store = entries[-1], self._store
-        domains = domains_by_release(store.versions(), len(entries))
-        classes, counts = store.by_release("classes", last), store.by_release("counts", last)
-        people, steps = store.by_release("people", last), store.by_release("trajectories", last)
+        domains = domains_by_release(store.versions(entries), len(entries))
+        classes, counts = store.by_release("classes", entries), store.by_release("counts", entries)
+        people, steps = store.by_release("people", entries), store.by_release("trajectories", entries)
         memories = tuple(
             Memory(
                 number=entry.number,
@@ -365,6 +464,7 @@ class Ledger:
             )
             for place, entry in enumerate(entries)
         )
+        seats = seats_of(store.by_release("seats", entries), store.by_release("pods", entries), last.people)
         rows = store.rows(last, ("state", "changes", "queue", "retained"))
         joined = [len(new["person"]) for new in people]
         must(np.array_equal(rows["state"]["person"], np.arange(last.people)))
@@ -389,6 +489,7 @@ class Ledger:
             joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
             retained=rows["retained"]["person"].astype(np.int64),
             queue=Queue(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
+            seats=seats,
         )
 
 
@@ -404,7 +505,13 @@ def _facts(series: str, policy_text: str, fingerprint: str, key: Key) -> dict[st
         "sequester": __version__,
         "key_check": key.check,
         "schema": str(schema.VERSION),
+        "nonce": secrets.token_hex(16),
     }
+
+
+def _has_begun(events: Sequence[Event]) -> bool:
+    """Whether anything was recorded in a ledger since it was made."""
+    return any(event.action not in ("created", "recovered") for event in events)
 
 
 def _nothing(head: str) -> State:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
-from sequester.ledger.schema import TABLES
+from sequester.history.seats import Seats
+from sequester.ledger.schema import SINCE_PODS, TABLES
 from sequester.ledger.state import HASH, Draft
 
 Columns = dict[str, NDArray[Any]]
@@ -24,6 +25,20 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "INTEGER": np.dtype(np.int32),
     "BIGINT": np.dtype(np.int64),
     "UBIGINT": np.dtype(np.uint64),
+}
+
+# In which order the rows of a release are made and hashed; a database need not keep it.
+ORDER: dict[str, tuple[str, ...]] = {
+    "classes": ("class",),
+    "counts": ("class", "codes"),
+    "people": ("person",),
+    "trajectories": ("trajectory",),
+    "state": ("person",),
+    "changes": ("attribute", "person"),
+    "queue": ("high", "low"),
+    "retained": ("person",),
+    "seats": ("person",),
+    "pods": ("person",),
 }
 
 
@@ -60,8 +75,37 @@ def make_rows(draft: Draft, before: Codes, joining: Codes) -> Rows:
                 "since": draft.queue.since[waiting],
             },
             "retained": {"person": np.sort(draft.retained)},
+            **_seated(draft, known),
         }
     )
+
+
+def _seated(draft: Draft, known: int) -> dict[str, Columns]:
+    """Seats of those who are new and pods of everybody in the release, where there are pods."""
+    none = np.zeros(0, np.int32)
+    if draft.seats is None:
+        return {table: dict.fromkeys(TABLES[table], none) for table in SINCE_PODS}
+    seats, new = draft.seats, np.arange(known, len(draft.member))
+    here = np.flatnonzero(draft.member >= 0)
+    return {
+        "seats": {"person": new, "type": seats.type[new], "seat": seats.seat[new], "decoy": seats.decoy[new]},
+        "pods": {"person": here, "pod": seats.pods[-1][here]},
+    }
+
+
+def seats_of(seats: Sequence[Columns], pods: Sequence[Columns], people: int) -> Seats | None:
+    """Everybody's seat and pods, from the rows of all releases; None where some of them were made without pods."""
+    if not pods or not all(len(rows["person"]) for rows in pods):
+        return None
+    person, type_, seat, decoy = (np.concatenate([rows[name] for rows in seats]) for name in TABLES["seats"])
+    if not np.array_equal(person, np.arange(people)):
+        raise ValueError("rows do not fit together")
+    placed = []
+    for rows in pods:
+        pod = np.full(people, -1, np.int32)
+        pod[rows["person"]] = rows["pod"]
+        placed.append(pod)
+    return Seats(decoy.astype(np.bool_), type_, seat, tuple(placed))
 
 
 def extend(before: Codes, member: Codes, classes: int) -> tuple[Codes, Codes, Codes]:
@@ -146,10 +190,21 @@ def problems_of(draft: Draft, known: int) -> list[str]:
     gone = draft.retained
     if len(np.unique(gone)) < len(gone) or (gone < 0).any() or (gone >= known).any() or not here[gone].all():
         problems.append("somebody who is retained was not published before, or is not published now")
+    if draft.seats is not None:
+        problems += _misfits(draft.seats, draft.member)
     for what, hashes in (("newcomers", draft.newcomers), ("queue", draft.queue.hashes)):
         if len(hashes.unique()) < len(hashes):
             problems.append(f"somebody is twice among the {what}")
     return problems
+
+
+def _misfits(seats: Seats, member: Codes) -> list[str]:
+    """What does not fit between the seats of a draft and its classes."""
+    if not len(seats) == len(seats.seat) == len(seats.decoy) == len(seats.pods[-1]) == len(member):
+        return ["seats are not those of its people"]
+    if ((seats.pods[-1] >= 0) != (member >= 0)).any() or (seats.type < 0).any() or (seats.seat < 0).any():
+        return ["pods are not those of the people in its classes"]
+    return []
 
 
 def changed_domains(draft: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """The tables of a ledger, and the steps from every earlier shape of them to this one.
 
-    meta          one row per fact about the series: its name, its policy, when it was created, how to tell a wrong key
-    log           what happened to the ledger, each row chained to the one before
-    releases      one row per release, chained to the one before by a hash over everything recorded of it
+    meta          one row per fact about the series: its name, its policy, when it was created, how to tell a wrong key;
+                  sealed with the key as a whole
+    log           what happened to the ledger, each row chained to the one before and sealed with the key
+    releases      one row per release, chained to the one before by a hash over everything recorded of it, and sealed
     domains       the domain of an attribute, in the releases in which it is new or changed
     classes       the published boxes: first and last leaf of every quasi-identifier, in the domains of that release
     counts        the published values: how often each combination of sensitive values is in each class
@@ -14,6 +15,8 @@
     changes       codes of people in a release that are not those they were first published with
     queue         people held back so far, by keyed hash, and the first release that held them back
     retained      people who left, but are published on
+    seats         where pods made it: type and seat of everybody who is new, and whether that is a decoy (1)
+    pods          where pods made it: the pod of everybody in the release
 
 Rows of a release are written once, in one transaction. People are numbered from 0 as they are first published, classes
 and trajectories from 0 in each release, releases from 1.
@@ -24,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-VERSION: Final = 2
+VERSION: Final = 4
 
 # The tables with numbers of one release; the columns are hashed in this order. `release` comes first in each of them.
 TABLES: Final[dict[str, dict[str, str]]] = {
@@ -36,9 +39,13 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     "changes": {"person": "INTEGER", "attribute": "INTEGER", "code": "INTEGER"},
     "queue": {"high": "UBIGINT", "low": "UBIGINT", "since": "INTEGER"},
     "retained": {"person": "INTEGER"},
+    "seats": {"person": "INTEGER", "type": "INTEGER", "seat": "INTEGER", "decoy": "INTEGER"},
+    "pods": {"person": "INTEGER", "pod": "INTEGER"},
 }
+# Of these, releases that were recorded before version 4 have no rows, and their entries no digests.
+SINCE_PODS: Final = ("seats", "pods")
 
-# Columns of `releases` that a release's hash covers, and their types; status comes later and is not covered.
+# Columns of `releases` that a release's hash covers, and their types; status comes later, and the log has it.
 COVERED: Final[dict[str, str]] = {
     "number": "INTEGER",
     "name": "VARCHAR",
@@ -61,6 +68,8 @@ COVERED: Final[dict[str, str]] = {
     "insensitive": "VARCHAR",
     "content": "VARCHAR",
     "previous": "VARCHAR",
+    "tables": "VARCHAR",
+    "files": "VARCHAR",
 }
 RELEASES: Final[dict[str, str]] = {**COVERED, "hash": "VARCHAR", "seal": "VARCHAR", "status": "VARCHAR"}
 META: Final[dict[str, str]] = {"fact": "VARCHAR", "value": "VARCHAR"}
@@ -71,6 +80,7 @@ LOG: Final[dict[str, str]] = {
     "release": "INTEGER",
     "detail": "VARCHAR",
     "hash": "VARCHAR",
+    "seal": "VARCHAR",
 }
 DOMAINS: Final[dict[str, str]] = {"release": "INTEGER", "attribute": "VARCHAR", "json": "VARCHAR"}
 
@@ -88,6 +98,18 @@ STEPS: Final[tuple[Sequence[str], ...]] = (
     ("ALTER TABLE releases ADD COLUMN recipient VARCHAR", "ALTER TABLE releases ADD COLUMN purpose VARCHAR"),
     # 1: insensitive cells were not kept. Releases of that time have none, whatever was published.
     ("ALTER TABLE releases ADD COLUMN insensitive VARCHAR",),
+    # 2: one digest for all tables of a release, none of the files but the data, and no seal on log and meta. What the
+    # digests of these releases are is kept in `meta`, when the ledger is brought up to date.
+    (
+        "ALTER TABLE releases ADD COLUMN tables VARCHAR",
+        "ALTER TABLE releases ADD COLUMN files VARCHAR",
+        "ALTER TABLE log ADD COLUMN seal VARCHAR",
+    ),
+    # 3: no method had pods.
+    (
+        "CREATE TABLE seats (release INTEGER, person INTEGER, type INTEGER, seat INTEGER, decoy INTEGER)",
+        "CREATE TABLE pods (release INTEGER, person INTEGER, pod INTEGER)",
+    ),
 )
 assert len(STEPS) == VERSION
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.history.seats import Seats
 
 Status = Literal["begun", "published"]
 
@@ -64,8 +65,9 @@ class Draft:
     queue          everybody held back after this release
     method         what made it, and `seed` the row order
     versions, summary   whatever belongs to the release: kept as JSON, so nothing private
-    output_digest  SHA-256 of the data file of the release folder
+    output_digest  SHA-256 of the data file of the release folder, and `files` of all its files, by name
     fingerprint, policy_text   of the policy, when it is not the one the ledger was created with
+    seats          everybody's seat and pods with this release, of a series made by pods
     """
 
     name: str
@@ -93,6 +95,8 @@ class Draft:
     summary: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str | None = None
     policy_text: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    seats: Seats | None = None
 
     def __repr__(self) -> str:
         return f"<Draft: {len(self.member)} people, {self.lo.shape[1]} classes>"
@@ -114,11 +118,13 @@ class Entry:
 
     number     from 1
     created    when it was recorded, UTC, ISO 8601
-    classes, records, people   classes and rows published; everybody published so far
+    classes, records, people   classes and rows published; everybody numbered so far, decoys included
     content    digest of everything recorded of the release
     previous   hash of the entry before, and `hash` of this one, which covers `content`, `previous` and all the above
     seal       `hash` signed with the ledger's key
-    status     'begun' until the release is known to be visible; covered by no hash
+    tables     digests of what is recorded of the release, table by table
+    files      digests of the files of the release folder; of releases before version 3 none is known but the data
+    status     'begun' until the release is known to be visible; covered by no hash, but the log has it
     """
 
     number: int
@@ -142,6 +148,8 @@ class Entry:
     people: int
     content: str
     previous: str
+    tables: Mapping[str, str] = field(repr=False)
+    files: Mapping[str, str] = field(repr=False)
     hash: str
     seal: str
     status: Status
@@ -150,6 +158,11 @@ class Entry:
     def kept_names(self) -> tuple[str, ...]:
         """The columns of which everybody's codes are kept."""
         return (*self.sensitive, *self.insensitive)
+
+    @property
+    def persons(self) -> int:
+        """Everybody published so far, without decoys."""
+        return self.people - int((self.summary.get("pods") or {}).get("ever", 0))
 
     @property
     def folder(self) -> str:
@@ -221,6 +234,7 @@ class State:
     joined      per person, the number of the release she was first in
     retained    people of the last release who had left before
     queue       everybody held back after the last release
+    seats       everybody's seat and pods, where all releases were made by pods; decoys count among `people`
     """
 
     head: str
@@ -238,9 +252,15 @@ class State:
     joined: NDArray[np.int32]
     retained: NDArray[np.int64]
     queue: Queue
+    seats: Seats | None = None
 
     def __repr__(self) -> str:
         return f"<State: {self.people} people, {len(self.path)} trajectories over {len(self.releases)} releases>"
+
+    @property
+    def decoy(self) -> NDArray[np.bool_]:
+        """Per person, whether there is nobody."""
+        return np.zeros(self.people, np.bool_) if self.seats is None else self.seats.decoy
 
     @property
     def member(self) -> Codes:
@@ -254,7 +274,8 @@ class State:
 @dataclass(frozen=True)
 class Event:
     """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, migrated,
-    handed over (to the series that goes on from it), carried over (from the series before)."""
+    handed over (to the series that goes on from it), carried over (from the series before), loss accepted (what does
+    not agree with it, and is known)."""
 
     number: int
     at: str
@@ -262,6 +283,7 @@ class Event:
     release: int | None
     detail: str
     hash: str
+    seal: str | None = field(repr=False)
 
 
 @dataclass(frozen=True)

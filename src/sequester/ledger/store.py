@@ -12,11 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import SequesterError
+from sequester.errors import LedgerError, SequesterError
 from sequester.ledger import chain, schema
 from sequester.ledger.connection import Connection
 from sequester.ledger.domains import from_json
-from sequester.ledger.rows import Columns, Rows, from_arrow, join_hashes, to_arrow
+from sequester.ledger.key import Key
+from sequester.ledger.rows import ORDER, Columns, Rows, from_arrow, to_arrow
 from sequester.ledger.state import Entry, Event
 
 Result = TypeVar("Result")
@@ -26,10 +27,12 @@ _NONSENSE = (ValueError, KeyError, TypeError, IndexError, AttributeError, Assert
 
 
 class Store:
-    """The tables of one open ledger."""
+    """The tables of one open ledger. What is written is sealed with the key; without it nothing is."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, key: Key | None = None) -> None:
         self.connection = connection
+        self.key = key
+        self._people: tuple[str, list[Columns]] | None = None
 
     def decode(self, read: Callable[[], Result]) -> Result:
         """Read something; if it makes no sense, the ledger is damaged."""
@@ -45,6 +48,12 @@ class Store:
         """What `meta` says."""
         return dict(self.connection.execute("SELECT fact, value FROM meta"))
 
+    def state_facts(self, facts: Mapping[str, str]) -> None:
+        """All of `meta`, sealed, in the current transaction."""
+        self.connection.execute("DELETE FROM meta")
+        sealed = {**facts, chain.SEAL: need(self.key).sign("meta", chain.facts_to_seal(facts)).hex()}
+        self.connection.insert("meta", pa.table({"fact": [*sealed], "value": [*sealed.values()]}))
+
     def listing(self) -> list[dict[str, Any]]:
         """The rows of `releases` as they are stored."""
         names = list(schema.RELEASES)
@@ -53,44 +62,54 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """The same, read."""
-        rows = self.listing()
-        return self.decode(lambda: [to_entry(row) for row in rows])
+        rows, facts = self.listing(), self.facts()
+        return self.decode(lambda: [to_entry(row, facts.get(digests_of(row["number"]))) for row in rows])
 
     def events(self) -> list[Event]:
         """The log."""
         return [Event(*row) for row in self.connection.execute(f"SELECT {quoted(schema.LOG)} FROM log ORDER BY number")]
 
-    def versions(self) -> Versions:
-        """Per release, the domains that are new or changed in it, as text."""
+    def versions(self, entries: Sequence[Entry] | None = None) -> Versions:
+        """Per release, the domains that are new or changed in it, as text; given the entries, compared with them."""
         found: Versions = {}
         rows = self.connection.execute("SELECT release, attribute, json FROM domains ORDER BY release, attribute")
         for number, name, text in rows:
             found.setdefault(number, {})[name] = text
+        for entry in entries or ():
+            same = entry.tables.get(chain.DOMAINS) == chain.of_domains(found.get(entry.number, {}))
+            self._refuse_changed(entry, chain.DOMAINS, same=same)
         return found
 
-    def rows(self, entry: Entry, tables: Sequence[str]) -> Rows:
-        """Rows of one release."""
+    def rows(self, entry: Entry, tables: Sequence[str], *, compare: bool = True) -> Rows:
+        """Rows of one release; they are what was recorded, unless nobody asks for that."""
         found = {}
         for table in tables:
-            sql = f"SELECT {quoted(schema.TABLES[table])} FROM {table} WHERE release = ?"
+            columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
+            sql = f"SELECT {columns} FROM {table} WHERE release = ? ORDER BY {order}"
             stored = self.connection.table(sql, [entry.number])
             found[table] = self.decode(lambda table=table, stored=stored: _arrays(table, stored, entry))  # type: ignore[misc]
+            if compare:
+                self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, found[table]))
         return found
 
-    def by_release(self, table: str, last: Entry) -> list[Columns]:
-        """Rows of all releases, one after the other."""
-        stored = self.connection.table(f"SELECT release, {quoted(schema.TABLES[table])} FROM {table}")
-        return self.decode(lambda: _split(table, stored, last))
+    def by_release(self, table: str, entries: Sequence[Entry]) -> list[Columns]:
+        """Rows of all releases, one after the other; they are what was recorded."""
+        if table == "people" and self._people is not None and self._people[0] == entries[-1].hash:
+            return self._people[1]
+        columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
+        stored = self.connection.table(f"SELECT release, {columns} FROM {table} ORDER BY release, {order}")
+        found = self.decode(lambda: _split(table, stored, entries[-1]))
+        for entry, rows in zip(entries, found, strict=True):
+            self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, rows))
+        if table == "people":
+            # Recognising, checking and recording all need everybody: read once, and the rows are never changed.
+            self._people = (entries[-1].hash, found)
+        return found
 
-    def hashes(self) -> pa.Array:
-        """The keyed hash of everybody, by number."""
-        stored = self.connection.table("SELECT person, high, low FROM people")
-
-        def read() -> pa.Array:
-            must(np.array_equal(stored["person"].to_numpy(), np.arange(len(stored))))
-            return join_hashes(stored["high"].to_numpy(), stored["low"].to_numpy())
-
-        return self.decode(read)
+    def _refuse_changed(self, entry: Entry, table: str, *, same: bool) -> None:
+        """Stop where rows are not those that were recorded."""
+        if not same:
+            raise self.connection.damaged(f"what is recorded of release {entry.number} was changed ({table})")
 
     def strays(self, table: str, releases: int) -> int:
         """Rows of a table that belong to no release."""
@@ -115,6 +134,7 @@ class Store:
 
     def record(self, action: str, release: int | None, detail: str) -> None:
         """One more row of the log, in the current transaction."""
+        key = need(self.key)
         last = self.connection.execute("SELECT number, hash FROM log ORDER BY number DESC LIMIT 1")
         number, previous = last[0] if last else (0, "")
         row: dict[str, Any] = {
@@ -125,13 +145,33 @@ class Store:
             "detail": detail,
         }
         row["hash"] = chain.event(previous, row)
-        self.connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", list(row.values()))
+        row["seal"] = seal_of_event(key, row["hash"])
+        self.connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", list(row.values()))
 
 
-def to_entry(columns: Mapping[str, Any]) -> Entry:
-    """A row of `releases`, read."""
+def digests_of(number: int) -> str:
+    """The fact with the digests of a release that was recorded before version 3, whose entry has none."""
+    return f"tables of release {number}"
+
+
+def seal_of_event(key: Key, digest: str) -> str:
+    """The seal of a row of the log."""
+    return key.sign("log", digest.encode()).hex()
+
+
+def need(key: Key | None) -> Key:
+    """A key without which nothing is written."""
+    if key is None:
+        raise LedgerError("this needs the key of the ledger; it was opened without")
+    return key
+
+
+def to_entry(columns: Mapping[str, Any], tables: str | None = None) -> Entry:
+    """A row of `releases`, read; `tables` are the digests of one that has none itself."""
     found = dict(columns)
-    for name in ("versions", "summary"):
+    found["tables"] = found["tables"] or tables or "{}"
+    found["files"] = found["files"] or "{}"
+    for name in ("versions", "summary", "tables", "files"):
         found[name] = json.loads(found[name])
     for name in ("quasi", "sensitive", "insensitive"):
         found[name] = tuple(json.loads(found[name] or "[]"))

@@ -5,25 +5,25 @@ An export holds all that the ledger holds, in the clear; it does not hold the ke
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
+from sequester.drafts import draft_beside
 from sequester.errors import LedgerError, Problem
 from sequester.ledger import chain, schema
 from sequester.ledger.connection import private
 from sequester.ledger.key import Key, flush_names
 from sequester.ledger.opening import new_store
-from sequester.ledger.store import Store, quoted
+from sequester.ledger.place import Place
+from sequester.ledger.store import Store, digests_of, quoted
 from sequester.ledger.verify import verify
+from sequester.regular import digest_of
 
 MANIFEST = "ledger.json"
 _FORMAT = 1
@@ -37,13 +37,11 @@ def export(store: Store, head: str, folder: Path) -> Path:
     reason = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-        try:
-            with private():
-                _write(store, head, draft)
+        with draft_beside(place) as staged, private():
+            draft = staged / place.name
+            draft.mkdir()
+            _write(store, head, draft)
             draft.rename(place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
         flush_names(place.parent)
     except OSError as error:
         reason = f"could not be written, nothing was left behind: {error.strerror or 'disk error'}"
@@ -58,7 +56,7 @@ def _write(store: Store, head: str, folder: Path) -> None:
         rows = store.connection.table(f"SELECT {quoted(columns)} FROM {name}")
         file = folder / f"{name}.parquet"
         parquet.write_table(rows, file, compression="zstd", use_dictionary=False)
-        tables[name] = {"file": file.name, "rows": len(rows), "sha256": _digest(file)}
+        tables[name] = {"file": file.name, "rows": len(rows), "sha256": digest_of(file)}
     manifest = {"sequester-ledger": _FORMAT, "schema": schema.VERSION, "head": head, "tables": tables}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     for file in folder.iterdir():
@@ -66,37 +64,47 @@ def _write(store: Store, head: str, folder: Path) -> None:
             os.fsync(stream.fileno())
 
 
-def import_(folder: Path, path: Path, key: Key, *, encrypted: bool = False) -> None:
-    """Make a ledger of an export; nothing is left behind when anything in it is not what was exported."""
+def import_(folder: Path, place: Place, key: Key, *, encrypted: bool = False, finish: Callable[[Store], None]) -> None:
+    """Make a ledger of an export; nothing is left behind when anything in it is not what was exported.
+
+    `finish` sees the ledger before it gets its name, and may refuse it.
+    """
     manifest = _manifest(folder)
     tables = _tables(folder, manifest)
     facts = dict(zip(tables["meta"]["fact"].to_pylist(), tables["meta"]["value"].to_pylist(), strict=True))
     if facts.get("key_check") != key.check:
         raise LedgerError(Problem("the key is not the one of this ledger", file=str(folder)))
-    with new_store(path, key, encrypted=encrypted) as store:
+    with new_store(place, key, encrypted=encrypted) as store:
         for name, rows in tables.items():
             store.connection.insert(name, rows)
-        found = verify(store, genesis=store.decode(lambda: chain.genesis(facts)), key=key, folder=None)
+        found = verify(store, facts=facts)
         if found.problems or found.head != manifest["head"]:
             problems = found.problems or ("the last release is not the one of the manifest",)
             raise LedgerError(Problem(problem, file=str(folder)) for problem in problems)
         store.record("imported", None, f"{found.releases} releases")
+        finish(store)
 
 
-def carry_over(store: Store, facts: Mapping[str, str], path: Path, key: Key, *, encrypted: bool = False) -> None:
+def carry_over(store: Store, facts: Mapping[str, str], place: Place, key: Key, *, encrypted: bool = False) -> None:
     """Make the ledger of a new series that goes on from an open one: every release of that, and these facts.
 
     Releases, people and log are copied as they are, so that the chain is the same up to here. The log says when, and
     hashes what the new series is.
     """
     genesis = chain.genesis(store.facts())
-    with new_store(path, key, encrypted=encrypted) as new:
+    with new_store(place, key, encrypted=encrypted) as new:
         for name, columns in schema.EVERY_TABLE.items():
             if name != "meta":
                 new.connection.insert(name, store.connection.table(f"SELECT {quoted(columns)} FROM {name}"))
         kept = {**facts, "after_genesis": genesis, "after_releases": str(len(store.entries()))}
-        new.connection.insert("meta", pa.table({"fact": [*kept], "value": [*kept.values()]}))
+        new.state_facts({**_digests(store), **kept})
         new.record("carried over", None, chain.root(facts))
+
+
+def _digests(store: Store) -> dict[str, str]:
+    """Facts with the digests of releases whose entries have none."""
+    names = {digests_of(entry.number) for entry in store.entries()}
+    return {name: value for name, value in store.facts().items() if name in names}
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -121,7 +129,7 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
     for name, columns in schema.EVERY_TABLE.items():
         file = folder / f"{name}.parquet"
         try:
-            if _digest(file) != manifest["tables"][name]["sha256"]:
+            if digest_of(file) != manifest["tables"][name]["sha256"]:
                 problems.append(Problem("is not what was exported", file=str(file)))
                 continue
             tables[name] = parquet.read_table(file).select(list(columns))
@@ -132,8 +140,3 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:
     if problems:
         raise LedgerError(problems)
     return tables
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

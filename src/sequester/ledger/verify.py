@@ -1,4 +1,4 @@
-"""Whether a ledger is what was written: every hash, every sum, and the data of the releases.
+"""Whether a ledger is what was written: every hash, every seal, every sum.
 
 Hashes tell that something was changed; the sums tell that what was recorded makes sense: members are as many as rows,
 their values are the published ones, nobody's past was rewritten. Problems name releases and counts, never values or
@@ -7,10 +7,8 @@ people.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,35 +21,41 @@ from sequester.ledger.key import Key
 from sequester.ledger.rows import Columns, Rows, count_cells, join_hashes, joining_values
 from sequester.ledger.schema import TABLES
 from sequester.ledger.state import Entry, Verification
-from sequester.ledger.store import Store
+from sequester.ledger.store import Store, seal_of_event
 
 
 def verify(
-    store: Store, *, genesis: str, key: Key | None, folder: Path | None, carried: int = 0, goes_on: bool = False
+    store: Store, *, facts: Mapping[str, str], around: Callable[[Sequence[Entry]], Sequence[str]] | None = None
 ) -> Verification:
-    """Everything that is wrong with a ledger that can be read.
-
-    The folders of its first `carried` releases, of the series before, may be elsewhere; where another series `goes_on`
-    from this one, its folders may be here.
-    """
+    """Everything that is wrong with a ledger that can be read, and, by `around`, with what must agree with it."""
     entries = store.entries()
-    problems = [*_chain(store, entries, genesis, key), *_log(store, entries), *_strays(store, len(entries))]
-    problems += _contents(store, entries)
-    if folder is not None:
-        problems += _folders(folder, entries, carried=carried, goes_on=goes_on)
-    head = entries[-1].hash if entries else genesis
-    return Verification(len(entries), entries[-1].people if entries else 0, head, tuple(problems))
+    problems = [*chained(store, entries, facts), *_strays(store, len(entries)), *_contents(store, entries)]
+    problems += around(entries) if around is not None else ()
+    head = entries[-1].hash if entries else chain.genesis(facts)
+    return Verification(len(entries), entries[-1].persons if entries else 0, head, tuple(problems))
 
 
-def _chain(store: Store, entries: Sequence[Entry], genesis: str, key: Key | None) -> Iterator[str]:
-    """Each entry is the next, is chained to the one before, and is signed."""
-    previous = genesis
+def chained(store: Store, entries: Sequence[Entry], facts: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with list, log and meta: each row is chained to the one before, and sealed."""
+    yield from _meta(facts, store.key)
+    yield from _chain(store, entries, chain.genesis(facts))
+    yield from _log(store, entries)
+
+
+def _meta(facts: Mapping[str, str], key: Key | None) -> Iterator[str]:
+    if key is not None and facts.get(chain.SEAL) != key.sign("meta", chain.facts_to_seal(facts)).hex():
+        yield "what the ledger says about itself was changed"
+
+
+def _chain(store: Store, entries: Sequence[Entry], genesis: str) -> Iterator[str]:
+    """Each entry is the next, is chained to the one before, and is sealed."""
+    previous, key = genesis, store.key
     for place, (entry, columns) in enumerate(zip(entries, store.listing(), strict=True), 1):
         if entry.number != place:
             yield f"release {place} is missing from the list"
         if entry.previous != previous:
             yield f"release {place} is not chained to the one before it"
-        if chain.entry(columns) != entry.hash:
+        if chain.entry(columns) != entry.hash or (columns["tables"] and chain.content(entry.tables) != entry.content):
             yield f"release {place}: the entry was changed"
         if key is not None and key.sign("entry", entry.hash.encode()).hex() != entry.seal:
             yield f"release {place}: the entry was not made with this key"
@@ -61,18 +65,22 @@ def _chain(store: Store, entries: Sequence[Entry], genesis: str, key: Key | None
 
 
 def _log(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
-    """The log is chained, and has seen what the list of releases says."""
-    previous = ""
-    seen: dict[str, set[str]] = {"begun": set(), "published": set()}
+    """The log is chained and sealed, and has seen what the list of releases says, and no other release."""
+    previous, key = "", store.key
+    begun: dict[str, str] = {}
     for place, event in enumerate(store.events(), 1):
         if event.number != place or chain.event(previous, asdict(event)) != event.hash:
             yield f"row {place} of the log was changed"
+        elif key is not None and event.seal != seal_of_event(key, event.hash):
+            yield f"row {place} of the log was not made with this key"
         previous = event.hash
-        seen.get(event.action, set()).add(event.detail)
+        if event.action in ("begun", "published", "withdrawn"):
+            begun[event.detail] = event.action
     for entry in entries:
-        visible = entry.status == "published"
-        if entry.hash not in seen["begun"] or visible != (entry.hash in seen["published"]):
-            yield f"release {entry.number}: the log does not know it as {'published' if visible else 'begun'}"
+        if begun.pop(entry.hash, None) != entry.status:
+            yield f"release {entry.number}: the log does not know it as {entry.status}"
+    if lost := sum(action != "withdrawn" for action in begun.values()):
+        yield f"{lost} releases of the log are missing from the list"
 
 
 def _strays(store: Store, releases: int) -> Iterator[str]:
@@ -88,11 +96,12 @@ def _contents(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
     for entry in entries:
         new = versions.get(entry.number, {})
         try:
-            rows = store.rows(entry, tuple(TABLES))
+            rows = store.rows(entry, tuple(TABLES), compare=False)
         except LedgerError:
             yield f"release {entry.number}: the rows do not fit together, so this and later ones are not looked at"
             return
-        if chain.content(rows, new) != entry.content:
+        known_domains = entry.tables.get(chain.DOMAINS) == chain.of_domains(new)
+        if not known_domains or not all(chain.fits(entry.tables, table, rows[table]) for table in TABLES):
             yield f"release {entry.number}: what is recorded was changed"
         try:
             for problem in _sensible(store, known.add(entry, rows, new)):
@@ -130,6 +139,7 @@ class _Known:
         old, self.trajectory = self.trajectory, rows["state"]["trajectory"]
         yield from _people(entry, rows, known=len(old))
         yield from _members(entry, rows, old)
+        yield from _seats(entry, rows, known=len(old))
         yield from _boxes(entry, rows["classes"], [self.domains[name] for name in entry.quasi])
         codes, changes = joining_values(self.joined, self.joined_in, kept), rows["changes"]
         codes[changes["attribute"], changes["person"]] = changes["code"]
@@ -182,34 +192,28 @@ def _members(entry: Entry, rows: Rows, before: Codes) -> Iterator[str]:
         yield "people wait who have not begun to"
 
 
+def _seats(entry: Entry, rows: Rows, *, known: int) -> Iterator[str]:
+    """Where there are pods, everybody who is new has a seat, and everybody in the release is in a pod of one class."""
+    seats, pods = rows["seats"], rows["pods"]
+    if not len(seats["person"]) and not len(pods["person"]):
+        return
+    if not np.array_equal(seats["person"], np.arange(known, entry.people)):
+        yield "not everybody who is new has a seat"
+    if any((seats[name] < 0).any() for name in ("type", "seat")) or (seats["decoy"] | 1 != 1).any():
+        yield "seats have numbers that no seat has"
+    member: Codes = rows["trajectories"]["class"][rows["state"]["trajectory"]]
+    here = np.flatnonzero(member >= 0)
+    if not np.array_equal(pods["person"], here) or (pods["pod"] < 0).any() or (pods["pod"] >= len(here)).any():
+        yield "not everybody in the release is in a pod"
+        return
+    pod_class = np.full(len(here), -1, np.int32)
+    pod_class[pods["pod"]] = member[here]
+    if (pod_class[pods["pod"]] != member[here]).any():
+        yield "a pod is in several classes"
+
+
 def _boxes(entry: Entry, classes: Columns, domains: Sequence[Hierarchy]) -> Iterator[str]:
     lo, hi = classes["lo"].T, classes["hi"].T
     for name, low, high, domain in zip(entry.quasi, lo, hi, domains, strict=True):
         if wrong := int(np.count_nonzero((low < 0) | (low > high) | (high >= domain.size))):
             yield f"{wrong} boxes are outside the domain of '{name}'"
-
-
-def _folders(folder: Path, entries: Sequence[Entry], *, carried: int, goes_on: bool) -> Iterator[str]:
-    """The data of every published release is what was recorded, and there is no other."""
-    places: dict[int, list[Path]] = {}
-    for place in sorted(folder.glob("[0-9][0-9][0-9][0-9]*-*")) if folder.is_dir() else []:
-        if place.name.split("-")[0].isdecimal():
-            places.setdefault(int(place.name.split("-")[0]), []).append(place)
-    for entry in entries:
-        found = places.pop(entry.number, [])
-        data = [file for place in found for file in sorted(place.glob("data.*"))]
-        if not found:
-            if entry.status == "published" and entry.number > carried:
-                yield f"release {entry.number}: its folder is not there"
-        elif len(data) != 1 or _digest(data[0]) != entry.output_digest:
-            yield f"release {entry.number}: the data in its folder are not what was recorded"
-    for number in sorted(places) if not goes_on else ():
-        yield f"release {number} has a folder, but the ledger does not know it"
-
-
-def _digest(path: Path) -> str | None:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.errors import DataError
@@ -28,7 +29,7 @@ from sequester.metrics.published import (
     publish_domains,
 )
 from sequester.metrics.queries import query_error
-from sequester.policy.model import Policy
+from sequester.policy.model import Pods, Policy
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Measurement:
     """What was found in one table. `l`, `entropy_l`, `t`, `confidence` are the worst over the sensitive views.
 
     `t` uses each view's own distance (the policy's, or its default); all distances are in `sensitive`. They are None
-    without a sensitive attribute. `suppressed` counts the original's records that the table lacks.
+    without a sensitive attribute. `suppressed` counts the original's records that the table lacks. `people` are the
+    records that are about somebody, where others are decoys: what was lost is theirs, all else is about records.
     """
 
     records: int
@@ -73,6 +75,7 @@ class Measurement:
     sensitive: dict[str, Spread] = field(default_factory=dict)
     suppressed: int = 0
     query_error: float | None = None
+    people: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -83,6 +86,7 @@ class Measurement:
         """Plain values, without any cell of the table."""
         return {
             "records": self.records,
+            **({} if self.people is None else {"people": self.people}),
             "classes": self.classes,
             "suppressed": self.suppressed,
             "k": self.k,
@@ -140,14 +144,16 @@ def measure(
     Without `original` the domains that the policy does not declare are the published ones, so losses are relative to
     what the table itself shows; midpoints count as exact values. With it (the raw table behind the release, in any
     row order) domains are the publisher's, records that are not in the release count as lost, entropy loss is added,
-    and `queries` random range counts compare the two. Cells that are not understood are an error with column and
-    count; `show_values` puts the values into its `Problem.values`.
+    and `queries` random range counts compare the two. A table by pods has decoys, so that it may have more rows than
+    the original: each row counts for its share of the people then, and nobody counts as lost. Cells that are not
+    understood are an error with column and count; `show_values` puts the values into its `Problem.values`.
     """
     if queries and original is None:
         raise ValueError("queries compare with the original table; give it as `original`")
     table = open_table(source, policy)
     raw = None if original is None else open_table(original, policy, own=True)
-    if raw is not None and raw.rows < table.rows:
+    podded = isinstance(policy.method, Pods)
+    if raw is not None and raw.rows < table.rows and not podded:
         lacking = table.rows - raw.rows
         raise DataError(f"the original has {lacking} rows fewer than the table; give the table behind this release")
     published = classes_of(table, publish_domains(policy, table, raw), show_values=show_values)
@@ -156,7 +162,7 @@ def measure(
     sensitive = exact_codes(table.sensitive, sensitive_domains, show_values=show_values)
     requirement = Requirement.from_policy(policy, sensitive_domains)
     boxes, population = _population(policy, table, published, show_values=show_values)
-    suppressed = table.left_out if raw is None else raw.rows + raw.left_out - table.rows
+    suppressed = table.left_out if raw is None else raw.left_out if podded else raw.rows + raw.left_out - table.rows
     error = None
     if queries and raw is not None and quasi is not None:
         raw_sensitive = exact_codes(raw.sensitive, sensitive_domains, show_values=show_values)
@@ -170,6 +176,7 @@ def measure(
             member=published.member,
             sensitive=sensitive[0] if len(sensitive) else None,
             sensitive_size=sensitive_domains[0].size if sensitive_domains else 0,
+            weight=raw.rows / max(table.rows, 1) if podded else 1.0,
         )
     return replace(
         assess_classes(
@@ -178,7 +185,8 @@ def measure(
             policy,
             sensitive=sensitive,
             suppressed=suppressed,
-            quasi=quasi,
+            # How the people of a class are spread is not known where some of its rows are decoys.
+            quasi=None if podded else quasi,
             boxes=boxes,
             population=population,
         ),
@@ -196,10 +204,12 @@ def assess_classes(
     quasi: Codes | None = None,
     boxes: Boxes | None = None,
     population: Codes | None = None,
+    people: NDArray[np.bool_] | None = None,
 ) -> Measurement:
     """Measure classes that are already codes; `sensitive` and `published.member` are those of the published records.
 
-    `quasi` are the raw codes of all records, with those left out; `boxes` and `population` serve a k-map.
+    `quasi` are the raw codes of all records, with those left out; `boxes` and `population` serve a k-map. `people` are
+    the records that are about somebody, of which decoys are none: a loss is theirs.
     """
     spreads = _spreads(policy, requirement, sensitive, published)
     return Measurement(
@@ -210,10 +220,23 @@ def assess_classes(
         entropy_l=min((spread.entropy_l for spread in spreads.values()), default=None),
         t=max((spread.t[spread.distance] for spread in spreads.values()), default=None),
         confidence=max((spread.confidence for spread in spreads.values()), default=None),
-        loss=losses(published, published.domains, suppressed=suppressed, quasi=quasi),
+        loss=_lost(published, suppressed, quasi, people),
         promises=requirement.check(published.member, sensitive, boxes=boxes, population=population),
         sensitive=spreads,
         suppressed=suppressed,
+        people=None if people is None else int(np.count_nonzero(people)),
+    )
+
+
+def _lost(
+    published: Published, suppressed: int, quasi: Codes | None, people: NDArray[np.bool_] | None
+) -> dict[str, float]:
+    """What people lost, however many decoys are beside them."""
+    if people is None or people.all():
+        return losses(published, published.domains, suppressed=suppressed, quasi=quasi)
+    of_people = replace(published, member=published.member[people])
+    return losses(
+        of_people, published.domains, suppressed=suppressed, quasi=None if quasi is None else quasi[:, people]
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sequester.domain import codec, notation
 from sequester.domain.build import band_codes
 from sequester.domain.cover import canonical
-from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
+from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
 from sequester.errors import DataError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.ingest.read import read
@@ -132,7 +132,10 @@ def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ..
     domains, problems = [], []
     for columns in zip(*tables, strict=True):
         try:
-            texts = [text for column in columns for text in column.texts]
+            attribute = columns[0].attribute
+            # As a release writes a sensitive cell without a value.
+            lacking = isinstance(attribute, Sensitive) and attribute.missing == "category"
+            texts = [text for column in columns for text in column.texts if not (lacking and text == MISSING)]
             domains.append(domain_of(columns[0].attribute, texts, path=policy.path))
         except DataError as error:
             problems += [replace(problem, column=columns[0].name) for problem in error.problems]
@@ -213,7 +216,9 @@ def _read(source: Any, policy: Policy, wanted: Sequence[str], *, own: bool) -> p
     form = policy.input
     how: dict[str, Any] = {"missing": form.missing, "columns": wanted}
     if own:
+        # The publisher's own table is no release.
         return read(source, delimiter=form.delimiter, encoding=form.encoding, quote=form.quote, **how)
+    how["escaped"] = policy.output.formulas == "escape"
     try:
         return read(source, **how)
     except DataError:

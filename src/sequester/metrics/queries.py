@@ -69,11 +69,13 @@ def query_error(
     member: Integers | None = None,
     sensitive: Integers | None = None,
     sensitive_size: int = 0,
+    weight: float = 1.0,
 ) -> float:
     """The average of |estimate - actual| / max(actual, 0.1% of the table) over random range-count queries.
 
     `original` are the raw codes of all records, including those the release leaves out. With `original_sensitive`,
     and of the release each record's class `member` and value `sensitive`, queries also ask for a sensitive range.
+    Where some rows are decoys, `weight` is how many people a row stands for.
     """
     with_sensitive = original_sensitive is not None and member is not None and sensitive is not None
     asked = random_queries(
@@ -90,7 +92,7 @@ def query_error(
     for query in asked:
         actual = count(query, original, sensitive=original_sensitive)
         guess = estimate(query, classes, member=member, sensitive=sensitive)
-        total += abs(guess - actual) / max(actual, floor)
+        total += abs(weight * guess - actual) / max(actual, floor)
     return total / max(len(asked), 1)
 
 

@@ -5,11 +5,15 @@ place still gets all its other problems reported in the same go.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from sequester.policy.encodings import UNKNOWN, known_encoding
 from sequester.policy.phrase import ROLES, Issue, at, known_keys, unknown_key
+from sequester.policy.pod_checks import method_of, pod_checks
 
 STEPS = ("day", "month", "quarter", "year", "decade")
 _KINDS_OF = {
@@ -21,7 +25,7 @@ _KINDS_OF = {
     "format": ("date",),
     "separator": ("set",),
 }
-_NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime")
+_NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime", "belief", "lineage")
 
 
 def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
@@ -31,11 +35,13 @@ def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
         *_roles(raw),
         *_attributes(raw),
         *_outputs(raw),
+        *_input(raw),
         *_protect(raw),
         *_beside_changes(raw),
         *_group_method(raw),
         *_registered(raw),
         *_cluster_method(raw),
+        *pod_checks(raw),
     ]
 
 
@@ -96,6 +102,12 @@ def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
                 yield ("attributes", f"{name}{end}"), f"{message}`output: {{numbers: interval}}`"
 
 
+def _input(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    encoding = _group(raw, "input").get("encoding")
+    if isinstance(encoding, str) and known_encoding(encoding) is None:
+        yield ("input", "encoding"), UNKNOWN
+
+
 def _kind(attribute: Mapping[str, Any]) -> Iterator[Issue]:
     kind = attribute.get("kind", "category")
     if kind not in ("category", "number", "code", "date", "set"):
@@ -112,6 +124,9 @@ def _quasi(attribute: Mapping[str, Any]) -> Iterator[Issue]:
         yield ("length",), "is missing; kind: code needs the number of characters, such as length: 5"
     if attribute.get("bands") is not None and attribute.get("levels") is not None:
         yield ("bands",), "give either bands or levels, not both"
+    format = attribute.get("format")
+    if isinstance(format, str) and attribute.get("kind") == "date" and not _writes_dates(format):
+        yield ("format",), "is no way to write a date; write it as in strptime, such as %d.%m.%Y"
     changes = attribute.get("changes")
     if isinstance(changes, Mapping):
         if attribute.get("kind", "category") not in ("number", "date"):
@@ -119,6 +134,14 @@ def _quasi(attribute: Mapping[str, Any]) -> Iterator[Issue]:
         step = _finite(changes.get("by"))
         if step and len(step) == 2 and step[0] > step[1]:
             yield ("changes", "by"), "the least change comes first, then the most"
+
+
+def _writes_dates(format: str) -> bool:
+    day = datetime(2001, 2, 3)
+    try:
+        return bool(datetime.strptime(day.strftime(format), format))
+    except (ValueError, re.error):
+        return False
 
 
 def _sensitive(attribute: Mapping[str, Any]) -> Iterator[Issue]:
@@ -220,6 +243,10 @@ def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issu
     changing = [name for name, attribute in sensitive.items() if attribute.get("values") == "transient"]
     stay = [n for n, a in sensitive.items() if n not in changing or a.get("permanent")]
     linking = [name for name in ("insider", "neighbor") if name in against]
+    if method_of(raw) == "pods":
+        if not stay:
+            return
+        changing = []  # of which pods say in their own words that they are not covered
     wanted = ", ".join([*(linking if stay else []), "lifetime"])
     if changing and (linking or "lifetime" in against) and protect.get("lifetime") is None:
         if at(raw, ("method", "name")) == "group":

@@ -12,6 +12,7 @@ from sequester.policy.model import (
     Drift,
     Identifier,
     Insensitive,
+    Pods,
     Policy,
     QuasiIdentifier,
     Sensitive,
@@ -89,6 +90,8 @@ def unpromised(policy: Policy) -> list[str]:
     free = [n for n in _staying(policy) if n in policy.sensitive and not _is_bounded(policy, n)]
     if free:
         said.append(f"No bound on how surely anybody is tied to a value of {_listed(free)}.")
+    if isinstance(policy.method, Pods):
+        said += _beyond_pods(policy, policy.method)
     said.append(
         "Nothing against whoever knows more: values of other people, how people are alike, or how the method decides."
     )
@@ -103,7 +106,11 @@ def _of_each(policy: Policy) -> Iterator[Promise]:
     def each(words: str, *attacks: str) -> Promise:
         return Promise(words, "each release", "outsider", attacks)
 
-    yield each(f"Every class has at least {_people(protect.k)}.", "k")
+    if isinstance(policy.method, Pods):
+        decoys = "; some may be decoys, rows about nobody that look like any other"
+        yield each(f"Every class has at least {_amount(protect.k, 'row')}{decoys}.", "k")
+    else:
+        yield each(f"Every class has at least {_people(protect.k)}.", "k")
     for name, attribute in policy.sensitive.items():
         for sentence in _bounds(policy, name, attribute):
             yield each(sentence, "confidence")
@@ -131,10 +138,11 @@ def _of_series(policy: Policy) -> Iterator[Promise]:
     bounded = [name for name in _staying(policy) if name in policy.sensitive and _is_bounded(policy, name)]
     what = f"any value of {_listed(bounded)} more surely than its bound" if bounded else ""
     if "insider" in protect.against and _staying(policy):
+        also = ", decoys counted," if isinstance(policy.method, Pods) else ""
         some = ", one of whom has a value with a bound," if policy.bounds_values else ""
         yield Promise(
-            f"No set of fewer than {_people(protect.k)}{some} falls out when classes of two releases are added and "
-            "subtracted, and no row of any release can be traced to fewer people by all releases together.",
+            f"No set of fewer than {_people(protect.fewest)}{also}{some} falls out when classes of two releases are "
+            "added and subtracted, and no row of any release can be traced to fewer people by all releases together.",
             "the series", "insider", ("difference", "tracing"),
         )  # fmt: skip
         if bounded:
@@ -142,9 +150,10 @@ def _of_series(policy: Policy) -> Iterator[Promise]:
                 f"Everything published, taken together, forces nobody to be tied to {what}.",
                 "the series", "insider", ("difference", "tracing", "deniability"),
             )  # fmt: skip
+        yield from _of_knowledge(policy, bounded)
     if "neighbor" in protect.against and _staying(policy):
         yield Promise(
-            f"Of the rows that may be a person's, at least {protect.k:,} are left when two releases are compared.",
+            f"Of the rows that may be a person's, at least {protect.fewest:,} are left when two releases are compared.",
             "the series", "neighbor", ("forward", "cross", "backward"),
         )  # fmt: skip
         if bounded:
@@ -154,6 +163,36 @@ def _of_series(policy: Policy) -> Iterator[Promise]:
             )  # fmt: skip
     if protect.lifetime is not None and "lifetime" in protect.against and _changing(policy):
         yield from _of_lifetime(policy)
+
+
+def _of_knowledge(policy: Policy, bounded: Sequence[str]) -> Iterator[Promise]:
+    """How sure somebody could be, and how far one value that is known from elsewhere reaches."""
+    belief, lineage = policy.protect.belief, policy.linked
+    if belief is not None and bounded:
+        yield Promise(
+            "Somebody without prejudice, who knows nothing but all releases and who is in which class, is never surer "
+            f"than {_percent(belief)} of anybody's value of {_listed(bounded)} (maximum entropy).",
+            "the series", "insider", ("belief",),
+        )  # fmt: skip
+    if lineage is not None:
+        yield Promise(
+            f"At most {_people(lineage)} hang together because they shared their values, directly or through others: "
+            "whoever knows the value of one of them from elsewhere may read the others', and no more.",
+            "the series", "insider", (),
+        )  # fmt: skip
+
+
+def _beyond_pods(policy: Policy, method: Pods) -> Iterator[str]:
+    """What pods leave open, as they are set."""
+    if not method.blind:
+        yield (
+            "Nothing against whoever knows how pods are made and works it backwards: partners are chosen by their "
+            "values; `method: {name: pods, blind: true}` chooses without them, and takes more decoys."
+        )
+    yield (
+        "Nothing against whoever knows from elsewhere how many people of a release have each value: what is published "
+        "beyond that are decoys."
+    )
 
 
 def _of_lifetime(policy: Policy) -> Iterator[Promise]:
@@ -201,7 +240,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def notes(policy: Policy) -> list[str]:
     """What is allowed but may not be meant."""
-    return [*_protection_notes(policy), *_level_notes(policy)]
+    return [*_protection_notes(policy), *_pod_notes(policy), *_level_notes(policy)]
 
 
 def _diversity(wanted: Diversity) -> str:
@@ -291,6 +330,29 @@ def _protection_notes(policy: Policy) -> Iterator[str]:
         yield f"Nothing bounds what a class tells about {names}: give protect a confidence."
     if protect.lifetime is not None and not any(a.values == "transient" for a in sensitive.values()):
         yield "lifetime is about transient values, and no sensitive attribute has values: transient."
+
+
+def _pod_notes(policy: Policy) -> Iterator[str]:
+    if not isinstance(policy.method, Pods):
+        return
+    share = f"at most {_percent(policy.decoys)} of the rows, beyond those that the promises cannot do without"
+    yield (
+        "A decoy is a row about nobody. It stands in for somebody who left, or whose value nobody near could share, "
+        f"and cannot be told from other rows: {share}. Count people by the published weights, not by rows."
+    )
+    if policy.impossible:
+        yield (
+            f"{_amount(len(policy.impossible), 'combination')} of values cannot be, as the policy says: nobody shares "
+            "a value with somebody who cannot have it. One that everybody knows of and that is missing there gives "
+            "people away."
+        )
+    if policy.lasting:
+        yield (
+            f"{_listed(policy.lasting)} stays with a person, so nobody takes another's place who differs there; say "
+            "changes: true if it may change, or leave it out, and there are fewer decoys."
+        )
+    if not policy.bounds_values:
+        yield "No value has a confidence below 1, so nobody needs to share values, and pods do nothing."
 
 
 def _level_notes(policy: Policy) -> Iterator[str]:

@@ -15,10 +15,14 @@ from typing import Any
 import yaml
 
 from sequester.errors import PolicyError, Problem
+from sequester.regular import Unreadable, read_regular
 
 KeyPath = tuple[str | int, ...]
 
-_MOST_NODES = 200_000
+# A policy is written by hand; reading YAML takes seconds for every hundred thousand values.
+_MOST_BYTES = 1 << 20
+_MOST_NODES = 50_000
+_LARGE = f"has more than {_MOST_NODES:,} values, aliases counted each time; put large trees into hierarchy files"
 _PLAIN = "plain"
 _UNDERSTOOD = {_PLAIN, *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))}
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -30,6 +34,17 @@ class _Loader(yaml.SafeLoader):
     """Marks every plain scalar and resolves none, so that this module decides what each one is."""
 
     yaml_implicit_resolvers: dict[str | None, Any] = {None: [(_PLAIN, re.compile(""))]}  # noqa: RUF012
+    nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self.nodes += 1
+        if self.nodes > _MOST_NODES:
+            raise _TooLarge
+        return super().compose_node(parent, index)
+
+
+class _TooLarge(Exception):
+    """There are more nodes than anybody writes."""
 
 
 @dataclass
@@ -72,18 +87,13 @@ def read_document(file: Path) -> Document:
 
 
 def _read_text(file: Path) -> str:
-    name = str(file)
     try:
-        return file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        reason = "there is no such file"
-    except IsADirectoryError:
-        reason = "this is a folder; name the policy file in it"
+        return read_regular(file, most=_MOST_BYTES).decode("utf-8-sig")
+    except Unreadable as error:
+        reason = str(error)
     except UnicodeDecodeError:
         reason = "the file is not UTF-8 text; save it as UTF-8"
-    except (OSError, ValueError):
-        reason = "the file cannot be read"
-    raise PolicyError(Problem(reason, name))
+    raise PolicyError(Problem(reason, str(file)))
 
 
 def _compose(text: str, name: str) -> yaml.Node | None:
@@ -97,6 +107,8 @@ def _compose(text: str, name: str) -> yaml.Node | None:
         problem = Problem("not valid YAML: the file has control characters in it", name)
     except RecursionError:
         problem = Problem("not valid YAML: the file is nested too deeply", name)
+    except _TooLarge:
+        problem = Problem(_LARGE, name)
     raise PolicyError(problem)
 
 
@@ -108,6 +120,8 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
         return "one document is expected; remove the line `---` that starts another"
     if "unexpected end of stream" in said:
         return "a quote that is opened here is not closed"
+    if "could not find expected ':'" in said:
+        return "a key has no colon after it, or has more than 1,024 letters"
     if "undefined alias" in said:
         return "an alias (*name) has no anchor (&name) before it"
     if "mapping values are not allowed" in said:
@@ -126,7 +140,7 @@ class _Builder:
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         self.seen += 1
         if self.seen > _MOST_NODES:
-            raise PolicyError(Problem("aliases make the file too large to read", self.document.file))
+            raise PolicyError(Problem(_LARGE, self.document.file))
         if id(node) in self.above:
             self._note("an alias may not contain itself", node, path)
             return None
@@ -194,4 +208,6 @@ def _stays_text(path: KeyPath) -> bool:
     """Places that hold names of columns or values of the data, never settings."""
     if path[:1] == ("attributes",):
         return len(path) > 2 and path[2] in ("hierarchy", "ordinary")
+    if path[:1] == ("impossible",):
+        return len(path) > 2
     return path in (("person",), ("series",)) or path[:2] == ("input", "missing")

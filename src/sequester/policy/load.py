@@ -59,7 +59,7 @@ def _hierarchy_problems(document: Document, path: Callable[[str], Path], wrong: 
     """Build every hierarchy that the policy alone fixes, of the attributes that are right so far."""
     from sequester.domain.build import declared
 
-    attributes = document.data.get("attributes")
+    attributes, domains = document.data.get("attributes"), {}
     for name, raw in attributes.items() if isinstance(attributes, Mapping) else ():
         here: KeyPath = ("attributes", name)
         try:
@@ -75,10 +75,16 @@ def _hierarchy_problems(document: Document, path: Callable[[str], Path], wrong: 
         except PolicyError as error:
             yield from (_placed(document, problem, place) for problem in error.problems)
             continue
+        if hierarchy is not None and attribute.kind == "category":
+            domains[name] = hierarchy
         if hierarchy is not None and isinstance(attribute, Sensitive):
             leaves = set(hierarchy.names[0])
             for issue in [*_unknown_values(attribute, leaves, here), *_unknown_bounds(document, leaves)]:
                 yield _problem(document, issue)
+    if domains and not any(key[:1] == ("impossible",) for key in wrong):
+        from sequester.policy.impossible import check_impossible
+
+        yield from (_problem(document, issue) for issue in check_impossible(document.data, domains))
 
 
 def _placed(document: Document, problem: Problem, place: KeyPath) -> Problem:

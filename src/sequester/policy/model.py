@@ -14,6 +14,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 # Passed as validation context by `load`, which has run the checks across keys itself.
 CHECKED = {"sequester": "checked"}
 
+# Of a series or a release: file systems take 255, and more is put before and after a name.
+LONGEST_NAME = 100
+# Counts beyond this are mistakes, and overflow in compiled loops.
+_LARGEST = 1_000_000_000
+_LONGEST_CODE = 255
+
 Missing = Annotated[
     Literal["refuse", "category", "suppress"],
     Field(description="What a missing cell means: an error, a value of its own, or a record left out."),
@@ -55,6 +61,7 @@ class Consent(Strict):
     wait: int = Field(
         0,
         ge=0,
+        le=_LARGEST,
         description="Series: for how many releases a withdrawal may wait until enough others hide it.",
     )
 
@@ -78,7 +85,9 @@ class QuasiIdentifier(Strict):
     levels: Many[float] | Many[Literal["day", "month", "quarter", "year", "decade"]] | None = Field(
         None, description="number: widths of bands, each a multiple of the one before. date: calendar steps."
     )
-    length: int | None = Field(None, ge=1, description="code: number of characters; generalized by its prefixes.")
+    length: int | None = Field(
+        None, ge=1, le=_LONGEST_CODE, description="code: number of characters; generalized by its prefixes."
+    )
     format: str | None = Field(None, description="date: how cells are written, as in strptime; default ISO 8601.")
     changes: bool | Drift = Field(
         False,
@@ -157,7 +166,7 @@ class Closeness(Strict):
 class PopulationMap(Strict):
     """k-map (Sweeney): every published box fits at least k people of a population table."""
 
-    k: int = Field(ge=1, description="How many people of the population fit each published row.")
+    k: int = Field(ge=1, le=_LARGEST, description="How many people of the population fit each published row.")
     population: str = Field(description="A file with the quasi-identifier columns of the population.")
 
 
@@ -168,7 +177,9 @@ class Lifetime(Strict):
     strategy: Literal["constant-ratio", "geometric"] = Field(
         "constant-ratio", description="How the risk is spread over the releases."
     )
-    releases: int | None = Field(None, ge=1, description="constant-ratio: the number of releases planned for.")
+    releases: int | None = Field(
+        None, ge=1, le=_LARGEST, description="constant-ratio: the number of releases planned for."
+    )
     alpha: float | None = Field(None, gt=1, description="geometric: how much larger than the minimum ratio to stay.")
     registered: str | None = Field(
         None,
@@ -182,10 +193,25 @@ Adversary = Literal["outsider", "neighbor", "insider", "lifetime"]
 class Protect(Strict):
     """What is promised."""
 
-    k: int = Field(ge=1, description="Every class has at least k people.")
+    k: int = Field(ge=1, le=_LARGEST, description="Every class has at least k people.")
     confidence: Fraction | dict[str, Fraction] | None = Field(
         None,
         description="Nobody is tied to one sensitive value with more than this; per value, '*' for the others.",
+    )
+    inferred: int | None = Field(
+        None,
+        ge=1,
+        le=_LARGEST,
+        description="Series: fewest rows that anything inferred from several releases may come down to; default k.",
+    )
+    lineage: int | None = Field(
+        None,
+        ge=2,
+        le=_LARGEST,
+        description="pods: most people whose values hang together, so that knowing one may tell the others; default 8.",
+    )
+    belief: Fraction | None = Field(
+        None, description="Nobody without prejudice may be surer of a value than this, given all releases."
     )
     against: Many[Adversary] = Field(("insider",), description="Adversaries of a series.")
     diversity: Diversity | None = Field(None, description="l-diversity of every class.")
@@ -198,6 +224,11 @@ class Protect(Strict):
     sensitive: Literal["each", "joint", "both"] = Field(
         "each", description="Several sensitive attributes: protect each, their combination, or both."
     )
+
+    @property
+    def fewest(self) -> int:
+        """Fewest rows that anything inferred across releases may come down to."""
+        return self.k if self.inferred is None else self.inferred
 
 
 Loss = Literal["ncp", "ail", "dm", "class-size", "precision", "entropy"]
@@ -280,7 +311,9 @@ class Cluster(Strict):
         le=1,
         description="Only records so similar join: 1 less the average share of a domain that they span together.",
     )
-    clusters: int | None = Field(None, ge=1, description="About how many clusters a first table has; default: many.")
+    clusters: int | None = Field(
+        None, ge=1, le=_LARGEST, description="About how many clusters a first table has; default: many."
+    )
     gain: float | None = Field(
         None,
         ge=0,
@@ -292,6 +325,20 @@ class Cluster(Strict):
     )
 
 
+class Pods(Strict):
+    """Pods: people share their values out in smallest groups; every class is a union of them, and decoys fill gaps."""
+
+    name: Literal["pods"] = Field(description="Share values out in pods, mixed anew in every release; nobody waits.")
+    blind: bool = Field(
+        False,
+        description="Choose partners by quasi-identifiers alone, against who knows the method; more decoys.",
+    )
+    classes: Literal["mixed", "one-type"] = Field(
+        "mixed",
+        description="Pods with any values in one class, or only with the same: m-invariance (Xiao and Tao); more loss.",
+    )
+
+
 class Static(Strict):
     """Every release on its own, as tools without a memory make it. For comparison: the series leaks."""
 
@@ -300,8 +347,15 @@ class Static(Strict):
 
 
 Method = Annotated[
-    Mondrian | FullDomain | Specialize | Merge | Grow | Group | Cluster | Static, Field(discriminator="name")
+    Mondrian | FullDomain | Specialize | Merge | Grow | Group | Cluster | Pods | Static, Field(discriminator="name")
 ]
+
+
+def _default_method(given: dict[str, Any]) -> Mondrian | Pods:
+    """The method of a policy that names none, by what it says otherwise."""
+    from sequester.policy.defaults import default_method
+
+    return Pods(name="pods") if default_method(given) == "pods" else Mondrian()
 
 
 class Output(Strict):
@@ -310,6 +364,10 @@ class Output(Strict):
     format: Literal["csv", "parquet"] = Field("csv", description="The kind of file.")
     numbers: Literal["interval", "bounds", "midpoint"] = Field(
         "interval", description="How a generalized number is written: [21-30], two columns, or its middle."
+    )
+    formulas: Literal["keep", "escape"] = Field(
+        "keep",
+        description="csv: cells and headers that a spreadsheet would run (=, +, -, @) as they are, or after a '.",
     )
 
 
@@ -327,12 +385,25 @@ class Policy(Strict):
 
     version: Literal[1] = Field(description="The version of this format.")
     series: str = Field(
-        min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The name of the series of releases."
+        min_length=1,
+        max_length=LONGEST_NAME,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="The name of the series of releases.",
     )
     person: str | None = Field(None, description="The column that says who a record is about; never published.")
     attributes: dict[str, Attribute] = Field(min_length=1, description="Every column of the table, by its name.")
     protect: Protect = Field(description="What is promised.")
-    method: Method = Field(Mondrian(), description="How a release is made.")
+    method: Method = Field(default_factory=lambda given: _default_method(given), description="How a release is made.")
+    decoys: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="pods: at most this share of rows is about nobody, beyond what must be.",
+    )
+    impossible: Many[dict[str, str]] = Field(
+        (),
+        description="What everybody knows cannot be together, e.g. {sex: F, diagnosis: prostate cancer}.",
+    )
     infeasible: Literal["hold-back", "suppress", "refuse"] = Field(
         "hold-back", description="Series: what happens to newcomers or leavers that cannot be hidden."
     )
@@ -340,6 +411,11 @@ class Policy(Strict):
         "refuse",
         description="Series: people whose cells that do not change differ from what was published: an error, or all of "
         "them are left out as if they had left.",
+    )
+    ledger: str | None = Field(
+        None,
+        min_length=1,
+        description="Series: where the ledger is: a file, or postgresql://user@host/database. Default: SERIES.ledger.",
     )
     after: str | None = Field(
         None,
@@ -391,6 +467,15 @@ class Policy(Strict):
             elif isinstance(attribute, Insensitive) and self.released == "quasi-identifier":
                 found[name] = QuasiIdentifier(role="quasi-identifier", missing="category")
         return found
+
+    @property
+    def linked(self) -> int | None:
+        """Most people whose values may hang together, where pods are made: room for two pods at least."""
+        from sequester.policy.pod_checks import seats_of
+
+        if not isinstance(self.method, Pods) or not self.bounds_values:
+            return None
+        return self.protect.lineage or max(8, 2 * seats_of(self.model_dump()))
 
     @property
     def consent(self) -> tuple[str, Consent] | None:

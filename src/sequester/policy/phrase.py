@@ -28,6 +28,7 @@ METHODS: dict[str, type[BaseModel]] = {
     "grow": model.Grow,
     "group": model.Group,
     "cluster": model.Cluster,
+    "pods": model.Pods,
     "static": model.Static,
 }
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
@@ -48,6 +49,7 @@ _SHAPES = {
     "levels": "must be a list of widths such as [5, 10, 20], or for a date of steps such as [day, month, year]",
     "hierarchy": "must be a file name, or a tree of values such as {Europe: [France, Spain]}",
     "ordinary": "must be a list of values as text, such as [none, flu]",
+    "impossible": "must be a list of values that cannot be together, such as [{sex: F, diagnosis: prostate cancer}]",
     "against": "must be a list of: outsider, neighbor, insider, lifetime",
     "changes": "must be true or false, or for a number or date of the quasi-identifiers {by: [least, most]}",
 }
@@ -58,6 +60,7 @@ _EXAMPLES: dict[KeyPath, str] = {
     ("protect", "closeness"): "closeness: {t: 0.2}",
     ("protect", "k_map"): "k_map: {k: 5, population: people.csv}",
     ("protect", "lifetime"): "lifetime: {l: 2, releases: 20}",
+    ("impossible",): "impossible: [{sex: F, diagnosis: prostate cancer}]",
     ("method",): "method: {name: mondrian}",
     ("output",): "output: {format: csv}",
     ("input",): 'input: {delimiter: ";"}',
@@ -108,6 +111,9 @@ def unknown_key(path: KeyPath, raw: Mapping[str, Any]) -> str:
     others = [role for role, fields in ROLES.items() if key in fields.model_fields]
     if len(path) == 3 and path[0] == "attributes" and others:
         return f"only {' and '.join(others)} attributes have this key. Available here: {', '.join(known)}"
+    methods = [name for name, fields in METHODS.items() if key in fields.model_fields]
+    if len(path) == 2 and path[0] == "method" and methods:
+        return f"only goes with method: {' or '.join(methods)}. Available here: {', '.join(known)}"
     return f"unknown key{closest(key, known) or '.'} Available: {', '.join(known)}"
 
 
@@ -185,11 +191,14 @@ def _say(kind: str, context: Mapping[str, Any], path: KeyPath, raw: Mapping[str,
             return "must be one character"
         case "string_too_short":
             return "must not be empty"
+        case "string_too_long":
+            return f"must have at most {context['max_length']} characters"
         case "finite_number":
             return "must be a finite number"
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"must be {words} {context[name]:g}"
+        limit = context[name]
+        return f"must be {words} {f'{limit:,}' if isinstance(limit, int) else f'{limit:g}'}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         example = _EXAMPLES.get(path, "{role: quasi-identifier}" if len(path) == 2 else "")
         return "must be a group of keys" + (f", such as `{example}`" if example else "")
@@ -206,6 +215,7 @@ _TYPES = {
     "string_type": "text; put it in quotes",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller number",
     "float_type": "a number",
     "bool_type": "true or false",
     "tuple_type": "a list",

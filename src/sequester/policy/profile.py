@@ -9,6 +9,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sequester.errors import DataError
+
 Looks = Literal["number", "code", "date", "category", "text", "nothing"]
 
 # What tables commonly write for "no value".
@@ -49,7 +51,11 @@ class Profile:
 
 def profile(name: str, column: pa.ChunkedArray) -> Profile:
     """Look at one column."""
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+    from sequester.ingest.suited import suited
+
+    try:
+        column = suited(column, name)
+    except DataError:
         return Profile(name, rows=len(column), missing=column.null_count, distinct=len(column), looks="text")
     if _is_text(column.type):
         column = column.cast(pa.string())

@@ -16,7 +16,10 @@ from typing import Any
 
 from sequester.errors import DataError
 from sequester.policy.hints import CONSENT, KNOWN, NUMBERED, PEOPLE, POSTAL, SENSITIVE, is_identifying, words_of
+from sequester.policy.model import LONGEST_NAME, Input
 from sequester.policy.profile import Profile, profile, used_tokens
+
+_LONGEST_KEY = 1000
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,14 @@ class Proposal:
 
 def propose(source: Any, *, name: str | None = None, delimiter: str | None = None, encoding: str = "utf-8") -> str:
     """A commented policy, as YAML, for a file or a frame."""
-    from sequester.ingest.read import read
+    from sequester.ingest.read import open_source
+    from sequester.ingest.source import Wanted
 
-    table = read(source, delimiter=delimiter, encoding=encoding)
-    if table.num_rows == 0:
+    table = open_source(source, Wanted(), form=Input(delimiter=delimiter, encoding=encoding), any_kind=True)
+    _refuse_long_names(table.names)
+    profiles = [profile(column, table.load(column)) for column in table.names]
+    if not any(found.rows for found in profiles):
         raise DataError("the table has no rows to propose a policy from")
-    profiles = [profile(column, table.column(column)) for column in table.column_names]
     _refuse_data_as_names(profiles)
     series = name or (Path(source).name.split(".")[0] if isinstance(source, str | Path) else "")
     person = _person(profiles)
@@ -74,7 +79,19 @@ def _lines(series: str, person: Profile | None, proposals: Sequence[Proposal], r
     else:
         yield "  # No column looked sensitive. Give one the role sensitive, then bound what a class says about it:"
         yield "  # confidence: 0.5"
+    if person is not None and any(proposal.role == "sensitive" for proposal in proposals):
+        yield from _series_lines()
     yield from reading
+
+
+def _series_lines() -> Iterator[str]:
+    """What to think about where the table will be published again and again, and values stay with people."""
+    yield "  # In a series, the fewest rows that anything inferred from several releases may come down to; default: k."
+    yield "  # inferred: 2"
+    yield ""
+    yield "# For a series in which people come, leave and return and keep their values: everybody is published at once,"
+    yield "# in groups that share their values out, beside rows about nobody. `sequester check` says what it promises."
+    yield "# method: {name: pods}"
 
 
 def _person(profiles: Sequence[Profile]) -> Profile | None:
@@ -214,6 +231,14 @@ def _input(profiles: Sequence[Profile], *, delimiter: str | None, encoding: str)
     return ["", "input:", *settings] if settings else []
 
 
+def _refuse_long_names(names: Sequence[str]) -> None:
+    """YAML takes no longer keys. Without a header line a name is a cell, so only its place is told."""
+    long = [place for place, name in enumerate(names, start=1) if len(quoted(name)) > _LONGEST_KEY]
+    if long:
+        places = ", ".join(map(str, long[:5]))
+        raise DataError(f"the names of {len(long)} columns have more than {_LONGEST_KEY:,} letters: column {places}")
+
+
 def _refuse_data_as_names(profiles: Sequence[Profile]) -> None:
     """A file without a header has its first record as column names, which must not get into the policy."""
     numbers = [p for p in profiles if re.fullmatch(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?", p.name.strip())]
@@ -228,7 +253,7 @@ def _counts_up(found: Profile) -> bool:
 
 
 def _series(name: str) -> str:
-    return quoted(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "my-series")
+    return quoted(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:LONGEST_NAME] or "my-series")
 
 
 def quoted(text: str) -> str:

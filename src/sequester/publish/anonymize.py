@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
@@ -17,7 +18,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.metrics.published import Published
-from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Pods, Policy, Specialize, Static
 from sequester.publish.emit import as_printed, shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.release import Release
@@ -48,6 +49,11 @@ def anonymize(
 
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
+    if isinstance(policy.method, Pods):
+        from sequester.publish.podded import anonymize_podded
+
+        tell(1)
+        return anonymize_podded(snapshot, policy, seed=seed)
     requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
     may_leave_out = isinstance(policy.method, FullDomain) and policy.method.suppression > 0
     if not may_leave_out:
@@ -64,9 +70,7 @@ def anonymize(
     measured = verify(snapshot, classes, requirement, policy, population=population)
     tell(3)
     order = shuffle_rows(classes.member, seed=seed)
-    table = write_table(snapshot, classes, order, numbers=policy.output.numbers)
-    judged = Judged.of(snapshot, classes, order, policy)
-    read_back(table, judged)
+    table, judged = written(snapshot, classes, order, policy)
     return Release(
         table=table,
         measurement=measured,
@@ -77,6 +81,14 @@ def anonymize(
     )
 
 
+def written(records: Snapshot, classes: Classes, order: NDArray[np.int64], policy: Policy) -> tuple[pa.Table, Judged]:
+    """The table as it is published, read back, and what to hold a written file to."""
+    table = write_table(records, classes, order, numbers=policy.output.numbers)
+    judged = Judged.of(records, classes, order, policy)
+    read_back(table, judged)
+    return table, judged
+
+
 def verify(
     snapshot: Snapshot,
     classes: Classes,
@@ -84,8 +96,12 @@ def verify(
     policy: Policy,
     *,
     population: NDArray[np.int32] | None = None,
+    people: NDArray[np.bool_] | None = None,
 ) -> Measurement:
-    """Judge classes by the definitions, with nothing of the method that made them, before anyone sees them."""
+    """Judge classes by the definitions, with nothing of the method that made them, before anyone sees them.
+
+    `people` are the records that are about somebody; None: all. What was lost is about them.
+    """
     kept = classes.member >= 0
     member = classes.member[kept]
     for codes, lo, hi in zip(snapshot.quasi, classes.lo, classes.hi, strict=True):
@@ -100,6 +116,7 @@ def verify(
         quasi=snapshot.quasi,
         boxes=(classes.lo, classes.hi),
         population=population,
+        people=people,
     )
     _refuse(measured.promises, "the method's result")
     return measured
@@ -152,7 +169,8 @@ def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_serie
             return mondrian(codes, domains, guard, cuts=cuts, regroup=method.regroups(in_series=in_series))
         case Merge(cuts=cuts) | Grow(cuts=cuts) | Static(cuts=cuts):
             return mondrian(codes, domains, guard, cuts=cuts)
-        case Group():
+        case Group() | Pods():
+            # Of one table on its own, for comparison.
             return mondrian(codes, domains, guard)
         case Cluster() as method:
             from sequester.methods.personal import cluster_table

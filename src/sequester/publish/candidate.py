@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -17,12 +17,25 @@ from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.past import Past
+from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
-from sequester.policy.model import Cluster, Cuts, FullDomain, Group, Grow, Merge, Mondrian, Policy, Specialize, Static
+from sequester.policy.model import (
+    Cluster,
+    Cuts,
+    FullDomain,
+    Group,
+    Grow,
+    Merge,
+    Mondrian,
+    Pods,
+    Policy,
+    Specialize,
+    Static,
+)
 from sequester.publish.anonymize import static_classes, verify
 from sequester.publish.emit import as_printed, write_table
 from sequester.publish.exact import Judged
@@ -46,6 +59,8 @@ class Candidate:
     order            the published order of the records; `judged` are the rows in it, to hold the written file to
     crowd            the snapshot it was made from
     hashes, digests  keyed, of the snapshot's people and of what must not change about them
+    seats            everybody's seat and pods with this release, where pods made it; decoys come last in `records`
+    needed, facts    decoys that must be, whatever the pods, and what is told about the choice of pods
     """
 
     roster: Roster
@@ -62,6 +77,19 @@ class Candidate:
     crowd: Crowd | None = None
     hashes: pa.Array | None = None
     digests: NDArray[np.int64] | None = None
+    seats: Seats | None = None
+    needed: int = 0
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def decoy(self) -> NDArray[np.bool_]:
+        """Per record, whether it is about nobody."""
+        return np.zeros(len(self.records), np.bool_) if self.seats is None else self.seats.decoy[self.past.person]
+
+    @property
+    def of_people(self) -> Classes:
+        """The classes of people only."""
+        return self.classes if self.seats is None else replace(self.classes, member=self.classes.member[~self.decoy])
 
     def content(self) -> str:
         """A digest of what will be published."""
@@ -210,6 +238,8 @@ def _make(
                 certificate=method.certificate,
                 progress=progress,
             )
+        case Pods():
+            raise AssertionError("everybody is published at once by pods: publish.podded makes them")
 
 
 def _may_be_merged(past: Past, policy: Policy) -> bool:
@@ -333,7 +363,7 @@ def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Class
     from sequester.methods.series.merge import merge
 
     method = policy.method
-    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize | Cluster) else method.cuts
+    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize | Cluster | Pods) else method.cuts
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
 
 

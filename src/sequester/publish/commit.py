@@ -6,11 +6,14 @@
     4  the ledger records that it is published
 
 A process that dies before 2 leaves a hidden folder that nobody knows of; between 2 and 4 the next command finds the
-release begun, and finishes it if the folder is there, or withdraws it if it is not.
+release begun, and finishes it if the folder is there, or withdraws it if it is not. It looks in the tree where it runs:
+folders and ledger may have been moved together since.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -21,22 +24,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sequester.errors import DataError, Problem, StalePlan
+from sequester.errors import DataError, LedgerError, Problem, SequesterError, Unsettled
 from sequester.ledger import Ledger
+from sequester.ledger.evidence import differing
 from sequester.ledger.state import HASH, Draft, Entry, Queue
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate
+from sequester.publish.distinct import check_written
 from sequester.publish.exact import read_back
-from sequester.publish.files import digest_of, draft_folder, draft_of, show_folder
+from sequester.publish.files import draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
-from sequester.publish.release import Release
+from sequester.publish.release import Release, weights
+from sequester.publish.repeated import stale
 from sequester.publish.roster import Crowd
+from sequester.regular import digest_of
 
 # What of a plan the ledger keeps beside what it has columns for.
 _KEPT = (
     "change", "waiting", "personal", "gain", "listed", "records", "classes", "checks", "findings", "loss", "holds",
-    "notes", "untried",
+    "notes", "untried", "everybody_is_new", "people", "pods",
 )  # fmt: skip
 
 
@@ -50,85 +57,114 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     if candidate is None:
         raise ValueError("a plan without its records cannot be published")
     if ledger.head != plan.head:
-        raise StalePlan("the ledger has moved on since this release was planned; plan it again")
-    place = folder / plan.folder
-    if place.exists():
-        raise DataError(Problem("is there, but the ledger does not know it; move it away", file=str(place)))
+        raise stale(ledger.releases(), plan)
+    place = folder / policy.series / plan.folder
+    people = ~candidate.decoy
     release = Release(
         table=candidate.table,
         measurement=candidate.measurement,
         policy=policy,
-        person=candidate.records.person,
-        classes=candidate.classes,
+        person=candidate.records.without(~people).person,
+        classes=candidate.of_people,
         facts=_facts(plan),
+        weights=None if candidate.seats is None else weights(candidate.classes, people, candidate.order, policy),
     )
     data = f"data.{policy.output.format}"
     step("before writing")
-    _sweep(folder)
-    draft = draft_folder(place, release.table, data, lambda digest: _texts(release, data, digest))
+    _sweep(place.parent)
+    draft = draft_folder(place, release.as_written(data), data, lambda digest: _texts(release, data, digest))
     step("written")
     try:
         read_back(draft / data, candidate.judged)
-        entry = ledger.begin(_draft(plan, candidate, policy, place=place, output_digest=digest_of(draft / data)))
+        files = {file.name: digest_of(file) for file in draft.iterdir()}
+        where = _where(ledger, place)
+        entry = ledger.begin(_draft(ledger, plan, candidate, policy, where=where, files=files, data=data))
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     step("begun")
     show_folder(place)
     step("shown")
-    ledger.finish(entry.number)
+    _finish(ledger, entry, place)
     step("finished")
     release.folder = place
     return release
 
 
-def recover(ledger: Ledger, folder: Path) -> tuple[str, ...]:
+def _finish(ledger: Ledger, entry: Entry, place: Path) -> None:
+    """Say in the ledger that a release is visible; if that fails, it is visible all the same."""
+    said = None
+    try:
+        ledger.finish(entry.number)
+    except Unsettled as error:
+        said = error.why
+    except SequesterError as error:
+        said = str(error).removesuffix(". Nothing was changed")
+    if said is not None:
+        message = f"release {entry.number} is recorded and visible; only the ledger does not say so yet ({said})"
+        fix = "The next command completes it: do not publish it again"
+        raise LedgerError(Problem(f"{message}. {fix}", file=str(place)))
+
+
+def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple[str, ...]:
     """Finish or undo what an earlier command began; returns what was done, in words.
 
-    Looks where that command was to put the release, and in this folder, should all have been moved together.
+    What was begun elsewhere is not undone from here, since it may be visible there; with `accept_loss` it counts as
+    visible, wherever its folder is.
     """
     pending = ledger.pending
     if pending is None:
         return ()
-    recorded = Path(str(pending.summary["folder"]))
     what = f"release {pending.number} ({pending.name}) was begun by a command that did not end"
-    for place in (recorded, folder / pending.folder):
-        if not place.exists() and _is_release(draft_of(place), pending):
-            show_folder(place)
-        if _is_release(place, pending):
-            ledger.finish(pending.number)
-            return (f"{what}; it is finished",)
-        if place.exists():
-            raise DataError(
-                Problem(
-                    f"is not what the ledger says of release {pending.number}; put the right folder there, or remove "
-                    "this one",
-                    file=str(place),
-                )
-            )
-    if not recorded.parent.is_dir():
-        raise DataError(
-            Problem(
-                f"is where {what}, and cannot be seen from here; say where it is now with `--releases`, or bring it "
-                "back",
-                file=str(recorded),
-            )
-        )
+    # Before version 3 the folders of all series lay side by side.
+    place = folder / ledger.series / pending.folder if pending.files else folder / pending.folder
+    if (not place.exists() and _is_release(draft_of(place), pending)) or _is_release(place, pending):
+        show_folder(place)
+        _finish(ledger, pending, place)
+        return (f"{what}; it is finished",)
+    if place.exists():
+        wrong = f"is not what the ledger says of release {pending.number}"
+        raise DataError(Problem(f"{wrong}; put the right folder there, or remove this one", file=str(place)))
+    begun = str(pending.summary["folder"])
+    if not _is_here(ledger, begun, place) or not place.parent.is_dir():
+        if accept_loss:
+            _finish(ledger, pending, place)
+            return (f"{what}, and its folder is not here; it counts as published",)
+        # Somebody may have seen it there.
+        fix = "say where its folder is now with `--releases`, or bring it back; if it is lost, `--accept-loss` counts "
+        message = f"is where {what}, and is not looked at from here; {fix}it as published"
+        raise DataError(Problem(message, file=str(ledger.place.home / begun) if ledger.place.is_file else begun))
     ledger.withdraw(pending.number)
-    shutil.rmtree(draft_of(recorded), ignore_errors=True)
+    shutil.rmtree(draft_of(place), ignore_errors=True)
     return (f"{what}, and nobody saw it; it is withdrawn",)
 
 
+def _where(ledger: Ledger, place: Path) -> str:
+    """How a ledger remembers a folder: from where it is itself, so that all can be moved together.
+
+    One on a server is used from several machines: what is not on this one may be on another.
+    """
+    if ledger.place.is_file:
+        return os.path.relpath(place, ledger.place.home)
+    return f"{platform.node()}:{place.resolve()}"
+
+
+def _is_here(ledger: Ledger, begun: str, place: Path) -> bool:
+    """Whether a folder is the one that a ledger remembers."""
+    if ledger.place.is_file:
+        return (ledger.place.home / begun).resolve() == place.resolve()
+    return begun == _where(ledger, place)
+
+
 def _sweep(folder: Path) -> None:
-    """Remove drafts that no ledger knows of: whoever wrote them died, since this process has the ledger."""
+    """Remove drafts of a series that its ledger does not know: whoever wrote them died, since this process has it."""
     for draft in folder.glob(draft_of(Path("[0-9]*-*")).name):
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def _is_release(place: Path, entry: Entry) -> bool:
-    """Whether a folder holds exactly the data that the ledger recorded."""
-    found = [place / name for name in ("data.csv", "data.parquet") if (place / name).is_file()]
-    return len(found) == 1 and digest_of(found[0]) == entry.output_digest
+    """Whether a folder holds exactly what the ledger recorded."""
+    return place.is_dir() and not differing(place, entry)
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
@@ -145,17 +181,30 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "checks": [check.to_dict() for check in plan.checks],
         "untried": [one.to_dict() for one in plan.untried],
         "holds": plan.holds,
+        "head": plan.head,
     }
 
 
 def _texts(release: Release, data: str, digest: str) -> Mapping[str, str]:
     from sequester.report.page import release_page
 
-    release.facts = {**release.facts, "digests": {"data": digest}, "data": data}
-    return {"release.json": release.to_json() + "\n", "report.html": release_page(release.to_dict())}
+    release.facts = {**release.facts, "digests": {data: digest}, "data": data}
+    texts = {"dictionary.csv": release.dictionary(), "report.html": release_page(release.to_dict())}
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    release.facts = {**release.facts, "digests": {data: digest, **digests}}
+    return {**texts, "release.json": release.to_json() + "\n"}
 
 
-def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, output_digest: str) -> Draft:
+def _draft(
+    ledger: Ledger,
+    plan: Plan,
+    candidate: Candidate,
+    policy: Policy,
+    *,
+    where: str,
+    files: Mapping[str, str],
+    data: str,
+) -> Draft:
     """What the ledger keeps of a release."""
     from sequester import __version__
 
@@ -166,6 +215,7 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
     known, people = len(crowd.last), len(past.first.people)
     member = np.full(people, -1, np.int32)
     member[past.person] = candidate.classes.member
+    check_written(candidate.table.num_rows, past.person, member)
     values = np.zeros((len(records.sensitive), people), np.int32)
     values[:, :known] = crowd.values
     values[:, past.person] = records.sensitive
@@ -173,6 +223,7 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
     plain[:, :known] = crowd.plain
     plain[:, past.person] = records.plain
     new = roster.rows[crowd.number[roster.rows] < 0]
+    invented = ledger.invent(known + len(new), people - known - len(new))
     told = plan.to_dict()
     return Draft(
         name=plan.name,
@@ -186,10 +237,11 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
         values=values,
         insensitive=records.plain_names,
         plain=plain,
-        newcomers=candidate.hashes.take(new).cast(HASH),
-        digests=candidate.digests[None, new],
+        newcomers=pa.concat_arrays([candidate.hashes.take(new).cast(HASH), invented]),
+        digests=np.append(candidate.digests[new], np.zeros(len(invented), np.int64))[None],
         input_digest=plan.input_digest,
-        output_digest=output_digest,
+        output_digest=files[data],
+        files=files,
         method=policy.method.name,
         retained=roster.retained,
         queue=_queue(plan, candidate, crowd),
@@ -201,9 +253,10 @@ def _draft(plan: Plan, candidate: Candidate, policy: Policy, *, place: Path, out
             "python": platform.python_version(),
             **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
         },
-        summary={"folder": str(place.resolve()), **{key: told[key] for key in _KEPT}},
+        summary={"folder": where, **{key: told[key] for key in _KEPT}},
         fingerprint=fingerprint(policy),
         policy_text=policy_text(policy),
+        seats=candidate.seats,
     )
 
 

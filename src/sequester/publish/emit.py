@@ -16,10 +16,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain import notation
+from sequester.domain.formulas import escape, escape_name
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.criterion import row_groups
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
+from sequester.policy.model import Policy
 
 Numbers = Literal["interval", "bounds", "midpoint"]
 Floats = NDArray[np.float64]
@@ -78,6 +80,13 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     for name in snapshot.insensitive.column_names:
         columns[name] = _plain(snapshot.insensitive[name].take(pa.array(order)))
     return pa.table(columns)
+
+
+def for_file(table: pa.Table, file: str, policy: Policy) -> pa.Table:
+    """The table as it is written into a file of this name; `metrics.published` reads it back as it was."""
+    if policy.output.formulas == "keep" or file.endswith(".parquet"):
+        return table
+    return pa.table([escape(column) for column in table.columns], names=list(map(escape_name, table.column_names)))
 
 
 def _named(codes: NDArray[np.int32], names: Sequence[str]) -> pa.Array:

@@ -1,9 +1,9 @@
 """Who cannot be hidden, whatever the classes.
 
 Whoever holds two releases knows who came and who left in between, as a set. If those who came (or left) are fewer
-than k, or too many of them have one value with a bound, then no release of the whole table hides them: the table as one
-class shows it (Sequester's theory: the checks are monotone). This looks at all of them together and says yes or no; it
-never says who: to choose people by their values would publish these values.
+than may be inferred, or too many of them have one value with a bound, then no release of the whole table hides them:
+the table as one class shows it (Sequester's theory: the checks are monotone). This looks at all of them together and
+says yes or no; it never says who: to choose people by their values would publish these values.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from sequester.guarantees.requirement import Requirement
 
 
-def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool) -> bool:
+def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int) -> bool:
     """Whether these people, given by their (attributes, people) codes, can be seen to come or go as a set.
 
-    Fewer than k may where none of them has a bounded value, though values are bounded (`guarded`). Nobody always may.
+    Less than the `fewest` that may be inferred may where none of them has a bounded value, though values are bounded
+    (`guarded`). Nobody always may.
     """
     people = sensitive.shape[1]
     views = requirement.views(sensitive) if requirement.names and people else []
     bounds = [(view, view.confidence) for view in views if view.confidence is not None]
-    if 0 < people < requirement.k.k:
+    if 0 < people < fewest:
         limits = [np.array([bound < 1 for bound in confidence.bounds])[view.codes] for view, confidence in bounds]
         return guarded and not any(limit.any() for limit in limits)
     return all(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sequester.drafts import draft_beside
 from sequester.errors import DataError, Problem
+from sequester.regular import digest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,12 +44,12 @@ def write_folder(
 ) -> list[Path]:
     """Write a folder with one table and some text files; returns the files.
 
-    `force` replaces a folder of the same kind only: all the text files, the table, or what else is in `known`. `check`
-    may refuse the table before the folder gets its name.
+    `force` replaces a folder of the same kind only: all the text files, the table, and perhaps what is in `known`.
+    `check` may refuse the table before the folder gets its name.
     """
     _refuse_existing(path, force=force)
     if path.exists():
-        _refuse_foreign(path, {data, *texts, *known}, needed=set(texts))
+        _refuse_foreign(path, {data, *texts, *known}, needed=set(texts).difference(known))
     # "." and ".." have a name only when they are resolved.
     place = path if path.name else path.resolve()
     with _staged(place) as folder:
@@ -97,16 +97,17 @@ def draft_of(path: Path) -> Path:
 def draft_folder(path: Path, table: pa.Table, data: str, texts: Callable[[str], Mapping[str, str]]) -> Path:
     """Write a folder, whole and flushed, under the name of its draft; `show_folder` makes it visible.
 
-    `texts` is called with the digest of the data file, and returns the text files that go with it.
+    Until then only its owner may read it. `texts` is called with the digest of the data file, and returns the text
+    files that go with it.
     """
     draft = draft_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
+        draft.mkdir(mode=0o700)
         _write(table, draft / data)
         for name, text in texts(digest_of(draft / data)).items():
-            (draft / name).write_text(text, encoding="utf-8")
+            (draft / name).write_text(text, encoding="utf-8", newline="")
             _flush(draft / name)
         _flush(draft)
         return draft
@@ -120,20 +121,20 @@ def draft_folder(path: Path, table: pa.Table, data: str, texts: Callable[[str], 
 
 
 def show_folder(path: Path) -> Path:
-    """Give a drafted folder its name, at once and durably."""
+    """Give a drafted folder its name, at once and durably, and let everybody read it whom the system lets.
+
+    To show it again is no error: whoever did may have died before everybody could read it.
+    """
+    draft = draft_of(path)
     try:
-        draft_of(path).rename(path)
+        if not path.exists():
+            draft.rename(path)
+        path.chmod(0o777 & ~_umask())
     except OSError as error:
-        message = f"could not be put in its place: {error.strerror}; the next command finishes it"
+        message = f"is recorded, but could not be shown: {error.strerror}. The next command does it"
         raise DataError(Problem(message, file=str(path))) from None
     _flush_names(path.parent)
     return path
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -150,6 +151,8 @@ def _write(table: pa.Table, path: Path) -> None:
 
             with pa.output_stream(path, compression="gzip" if path.suffix == ".gz" else None) as stream:
                 csv.write_csv(table, stream)
+    except MemoryError:  # of Arrow, too
+        raise
     except pa.ArrowException:
         fits = False
     # Outside the handler: Arrow quotes cells.
@@ -161,19 +164,14 @@ def _write(table: pa.Table, path: Path) -> None:
 @contextlib.contextmanager
 def _staged(path: Path) -> Iterator[Path]:
     """A private folder beside the path, gone afterwards whatever happens."""
+    message = "cannot be written"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        with draft_beside(path) as folder:
+            message = "could not be written, nothing was left behind"
+            yield folder
     except OSError as error:
-        raise DataError(Problem(f"cannot be written: {error.strerror}", file=str(path))) from None
-    try:
-        yield folder
-    except OSError as error:
-        raise DataError(
-            Problem(f"could not be written, nothing was left behind: {error.strerror or 'disk error'}", file=str(path))
-        ) from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        raise DataError(Problem(f"{message}: {error.strerror or 'disk error'}", file=str(path))) from None
 
 
 def _refuse_existing(path: Path, *, force: bool) -> None:
@@ -188,6 +186,13 @@ def _refuse_foreign(path: Path, known: set[str], *, needed: set[str]) -> None:
         raise DataError(
             Problem("is not something written here before, and is not replaced; choose another place", file=str(path))
         )
+
+
+def _umask() -> int:
+    """What files are made without."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
 
 
 def _flush_names(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows of people who left and are kept in a release: nothing about them may show that.
+"""Rows of people who left and are kept in a release, and of decoys: nothing about them may show that.
 
 What stays with a person is published as it was. What changes cannot be: the last cells of somebody who left grow old,
 and a year or a count that nobody else has any more would mark her row. So she shows what somebody who is there shows,
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.history.sight import permanent_part
 from sequester.ingest.snapshot import Snapshot
 from sequester.policy.model import Policy
 
@@ -28,18 +29,38 @@ def with_current_cells(
     changing = [place for place, name in enumerate(records.plain_names) if name not in policy.lasting]
     if not changing or not kept.any() or kept.all():
         return records
-    random = np.random.default_rng([*seed, 5])
-    here = np.flatnonzero(~kept & (member >= 0))
-    here = here[np.argsort(member[here], kind="stable")]
-    gone = np.flatnonzero(kept)
-    first, last = (np.searchsorted(member[here], member[gone], side) for side in ("left", "right"))
-    alone = first == last
-    first, last = np.where(alone, 0, first), np.where(alone, len(here), last)
     donor = np.arange(len(records))
-    donor[gone] = here[random.integers(first, last)]
+    donor[kept] = _donors(np.flatnonzero(~kept & (member >= 0)), member, member[kept], [*seed, 5])
     plain, table = records.plain.copy(), records.insensitive
     for place in changing:
         name = records.plain_names[place]
         plain[place] = plain[place, donor]
         table = table.set_column(table.column_names.index(name), name, table[name].take(pa.array(donor)))
     return replace(records, plain=plain, insensitive=table)
+
+
+def with_current_values(
+    records: Snapshot, policy: Policy, decoy: NDArray[np.bool_], member: NDArray[np.int32], *, seed: list[int]
+) -> Snapshot:
+    """The records, sensitive values of decoys that change drawn from others of their class who have such a one."""
+    sensitive = records.sensitive.copy()
+    stays = permanent_part(policy, records.sensitive_domains, sensitive)
+    for place, domain in enumerate(records.sensitive_domains):
+        changing = stays[place] == domain.size
+        donors, wanted = np.flatnonzero(changing & ~decoy & (member >= 0)), np.flatnonzero(changing & decoy)
+        if len(donors) and len(wanted):
+            drawn = _donors(donors, member, member[wanted], [*seed, 6, place])
+            sensitive[place, wanted] = sensitive[place, drawn]
+    return replace(records, sensitive=sensitive)
+
+
+def _donors(
+    here: NDArray[np.int64], member: NDArray[np.int32], wanted: NDArray[np.int32], seed: list[int]
+) -> NDArray[np.int64]:
+    """One of `here` for every wanted class: of that class, or of any where it has none."""
+    here = here[np.argsort(member[here], kind="stable")]
+    first, last = (np.searchsorted(member[here], wanted, side) for side in ("left", "right"))
+    alone = first == last
+    first, last = np.where(alone, 0, first), np.where(alone, len(here), last)
+    found: NDArray[np.int64] = here[np.random.default_rng(seed).integers(first, last)]
+    return found

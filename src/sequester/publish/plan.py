@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sequester.attacks.adversary import ATTACKS
 from sequester.attacks.untried import Untried
-from sequester.errors import DataError, Problem
+from sequester.errors import DataError
 from sequester.ledger.state import folder_name
+from sequester.publish.saved import FORMAT, read_saved
 
 if TYPE_CHECKING:
     from sequester.publish.candidate import Candidate
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,36 @@ class Personal:
     graded: int = 0
     raised: int = 0
     late: int = 0
+
+
+@dataclass(frozen=True)
+class Pods:
+    """What pods are made of, counted; decoys are rows about nobody.
+
+    decoys     rows about nobody; `needed` of them must be, whatever the classes: a value is too frequent, or people are
+               fewer than k. `ever`: how many decoys all releases had so far
+    pods       groups that share their values out
+    fewest     fewest people in a class
+    lineages   groups of people whose values hang together, `largest` and `mean` their people, over all releases
+    returners  people who came back to their seats
+    facts      about the choice among pods, by name
+    """
+
+    decoys: int
+    needed: int
+    ever: int
+    pods: int
+    fewest: int
+    lineages: int
+    largest: int
+    mean: float
+    returners: int
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any] | None) -> Self | None:
+        """The reverse of `asdict`; None stays None."""
+        return None if raw is None else cls(**raw)
 
 
 @dataclass(frozen=True)
@@ -114,6 +143,10 @@ class Plan:
                                      sensitive values, each from 0 to 1
     untried                          attacks that had nothing to work on: nothing is promised about them
     listed                           digest of the registration list, which must be the same for all releases
+    everybody_is_new                 it was said that nobody of the table need be recognised
+    repeats                          the release that this very table was published as last
+    records, people                  rows, and those of them that are about somebody
+    pods                             of a release by pods; its losses are those of people
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
     """
@@ -143,12 +176,21 @@ class Plan:
     listed: str | None = None
     notes: tuple[str, ...] = ()
     untried: tuple[Untried, ...] = ()
+    everybody_is_new: bool = False
+    repeats: int | None = None
+    people: int = 0
+    pods: Pods | None = None
     candidate: Candidate | None = field(default=None, compare=False)
 
     @property
     def holds(self) -> bool:
         """Whether no attack works."""
         return not self.findings
+
+    @property
+    def decoys(self) -> int:
+        """Rows about nobody."""
+        return self.records - self.people
 
     @property
     def folder(self) -> str:
@@ -165,6 +207,7 @@ class Plan:
         found["loss"] = {name: dict(values) for name, values in self.loss.items()}
         found["levers"], found["notes"] = dict(self.levers), list(self.notes)
         found["untried"] = [one.to_dict() for one in self.untried]
+        found["pods"] = None if self.pods is None else asdict(self.pods)
         return {**found, "holds": self.holds}
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -180,27 +223,20 @@ class Plan:
 
         if self.source is None:
             raise DataError("only a plan of a file can be saved: publish this one, or plan from a csv or parquet file")
-        text = json.dumps({"sequester-plan": _FORMAT, **self.to_dict()}, indent=2) + "\n"
+        text = json.dumps({"sequester-plan": FORMAT, **self.to_dict()}, indent=2) + "\n"
         return write_text(Path(path), text, mode=0o600)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a saved plan; the records are made anew from its input when it is published."""
-        try:
-            raw = json.loads(Path(path).read_text(encoding="utf-8"))
-            if raw.pop("sequester-plan") != _FORMAT:
-                raise ValueError
-            raw.pop("holds")
-            raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
-            raw["personal"] = Personal(**raw["personal"])
-            raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
-            raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
-            return cls(**raw)
-        except OSError as error:
-            raise DataError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            problem = Problem("is not a plan that this version of Sequester saved; plan again", file=str(path))
-        raise DataError(problem)
+        raw = read_saved(Path(path))
+        del raw["holds"]
+        raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
+        raw["personal"] = Personal(**raw["personal"])
+        raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
+        raw["pods"] = Pods.from_dict(raw["pods"])
+        raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
+        return cls(**raw)
 
     def __repr__(self) -> str:
         verdict = "holds" if self.holds else f"{self.findings} findings"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sequester.attacks.audit import Audited
 from sequester.domain.codec import distinct, to_text
-from sequester.errors import GuaranteeError, LedgerError, Problem
+from sequester.errors import DataError, GuaranteeError, LedgerError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
 from sequester.history.sight import permanent_part
@@ -23,19 +24,21 @@ from sequester.history.trajectory import linked, number_through
 from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
-from sequester.ledger.state import State
+from sequester.ledger.state import Entry, State
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Group, Insensitive, Policy, Specialize
+from sequester.policy.model import Group, Insensitive, Pods, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.corrections import Corrections
+from sequester.publish.distinct import check_distinct
 from sequester.publish.meaning import check_boxes
 from sequester.publish.moved import check_moves
 from sequester.publish.personal import as_published, gain_of, personal_of
 from sequester.publish.plan import Plan
-from sequester.publish.price import checks_of, compare, levers
+from sequester.publish.price import checks_of, compare, levers, pods_of
 from sequester.publish.recall import carry, recall, recall_labels
+from sequester.publish.repeated import name_taken, note_repeated, repeats
 from sequester.publish.roster import (
     Crowd,
     Roster,
@@ -49,6 +52,7 @@ from sequester.publish.roster import (
     refuse_suppression,
     roster_of,
 )
+from sequester.publish.strangers import check_known, count_misspelt, note_spelling
 
 Progress = Callable[[str, int, int], None]
 
@@ -66,6 +70,7 @@ def prepare(
     purpose: str | None,
     show_values: bool,
     progress: Progress | None,
+    everybody_is_new: bool = False,
 ) -> Plan:
     """The next release as a plan, with everything needed to publish it."""
 
@@ -87,12 +92,18 @@ def prepare(
         snapshot = snapshot.within(domains)
         listed = check_registered(snapshot, registered, policy, before=ledger.releases())
     tell(1)
-    crowd, hashes, digests = _recognise(ledger, state, snapshot, policy)
+    crowd, hashes, digests, told = _recognise(ledger, state, snapshot, policy, everybody_is_new=everybody_is_new)
     snapshot = crowd.snapshot
+    digest = _digest(snapshot, hashes)
+    entries = ledger.releases()
+    repeated = repeats(entries, digest)
+    if name in {entry.name for entry in entries}:
+        raise DataError(name_taken(repeated))
     crowd = replace(crowd, registered=registered)
     tell(2)
     draws = [seed, number]
-    candidate = _candidate(crowd, state, policy, name=name, draws=draws, progress=progress)
+    audited = _audited(entries, policy)
+    candidate = _candidate(crowd, state, policy, name=name, draws=draws, audited=audited, progress=progress)
     tell(3)
     return Plan(
         series=policy.series,
@@ -101,7 +112,7 @@ def prepare(
         head=state.head,
         fingerprint=fingerprint(policy),
         source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
-        input_digest=_digest(snapshot, hashes),
+        input_digest=digest,
         content=candidate.content(),
         method=policy.method.model_dump(mode="json"),
         seed=seed,
@@ -109,32 +120,38 @@ def prepare(
         purpose=purpose,
         change=crowd.change(changed=_moved(crowd, candidate.past)),
         personal=personal_of(crowd, candidate.roster, candidate.records),
-        gain=gain_of(candidate.records, candidate.classes),
+        gain=gain_of(candidate.records.without(candidate.decoy), candidate.of_people),
         listed=listed,
         waiting=candidate.roster.waiting(crowd),
         records=len(candidate.order),
+        people=int(np.count_nonzero(~candidate.decoy[candidate.order])),
+        pods=pods_of(candidate, crowd),
         classes=len(candidate.classes),
         checks=checks_of(candidate.audit, policy),
         findings=len(candidate.audit.findings),
         loss=compare(candidate, policy),
         levers=levers(candidate, policy, seed=draws),
-        notes=(*candidate.notes, *_new_chain(candidate, policy)),
+        notes=(*note_repeated(repeated), *told, *candidate.notes, *_new_chain(candidate, policy)),
         untried=candidate.audit.untried,
+        everybody_is_new=everybody_is_new,
+        repeats=None if repeated is None else repeated.number,
         candidate=replace(candidate, hashes=hashes, digests=digests, crowd=crowd),
     )
 
 
 def _recognise(
-    ledger: Ledger, state: State, snapshot: Snapshot, policy: Policy
-) -> tuple[Crowd, pa.Array, NDArray[np.int64]]:
-    """The snapshot's people among everybody published before; keyed hashes and digests of all its people."""
+    ledger: Ledger, state: State, snapshot: Snapshot, policy: Policy, *, everybody_is_new: bool
+) -> tuple[Crowd, pa.Array, NDArray[np.int64], tuple[str, ...]]:
+    """The snapshot's people among everybody published before; keyed hashes and digests of all its people; notes."""
     assert snapshot.person is not None
     assert policy.person is not None
     hashes = ledger.identify(snapshot.person)
+    check_distinct(hashes)
     permanent = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
     texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in permanent]
     digests = ledger.digest(hashes, texts)
     number = ledger.match(hashes) if state.people else np.full(len(snapshot), -1, np.int64)
+    told = _strangers(ledger, state, snapshot, number, policy, everybody_is_new=everybody_is_new)
     values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
     if state.people:
         _refuse_unkept(ledger, state, snapshot)
@@ -160,10 +177,41 @@ def _recognise(
         last=state.member,
         values=values,
         plain=plain,
-        component=_components(state),
+        component=_components(state, policy),
+        decoy=state.decoy,
         patience=_patience(state, hashes),
     )
-    return crowd, hashes, digests
+    return crowd, hashes, digests, told
+
+
+def _strangers(
+    ledger: Ledger,
+    state: State,
+    snapshot: Snapshot,
+    number: NDArray[np.int64],
+    policy: Policy,
+    *,
+    everybody_is_new: bool,
+) -> tuple[str, ...]:
+    """What to say about people who are not recognised; DataError where that is nearly everybody."""
+    assert snapshot.person is not None
+    if not state.people:
+        return note_spelling(snapshot.person)
+    recognised, people = int(np.count_nonzero(number >= 0)), len(number)
+    if snapshot.refused is not None:
+        # Whoever does not agree any longer is known all the same.
+        recognised += int(np.count_nonzero(ledger.match(ledger.identify(snapshot.refused)) >= 0))
+        people += len(snapshot.refused)
+    misspelt = count_misspelt(ledger, snapshot.person, number)
+    new = check_known(
+        recognised,
+        people,
+        int(np.count_nonzero((state.member >= 0) & ~state.decoy)),
+        column=policy.person,
+        everybody_is_new=everybody_is_new,
+        misspelt=misspelt,
+    )
+    return (*new, *note_spelling(snapshot.person, misspelt))
 
 
 def _corrections(
@@ -196,7 +244,7 @@ def _refuse_unkept(ledger: Ledger, state: State, snapshot: Snapshot) -> None:
             Problem(
                 "was written by a Sequester that did not keep insensitive cells, so nobody can tell what the releases "
                 "so far say together with the next; the series cannot go on with insensitive columns",
-                file=str(ledger.path),
+                file=str(ledger.place),
             )
         )
 
@@ -215,8 +263,11 @@ def _texts(names: tuple[str, ...], codes: NDArray[np.int32]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string())).dictionary_decode()
 
 
-def _components(state: State) -> NDArray[np.int32]:
+def _components(state: State, policy: Policy) -> NDArray[np.int32]:
     """Per person published before, the people she is tied to by sharing classes, directly or through others."""
+    if isinstance(policy.method, Pods):
+        # Nobody is held back or leaves with others.
+        return np.zeros(state.people, np.int32)
     found: NDArray[np.int32] = linked(*number_through(state.path, [len(one) for one in state.releases]))
     return found[state.trajectory]
 
@@ -230,9 +281,20 @@ def _patience(state: State, hashes: pa.Array) -> NDArray[np.int64]:
 
 
 def _candidate(
-    crowd: Crowd, state: State, policy: Policy, *, name: str, draws: list[int], progress: Progress | None
+    crowd: Crowd,
+    state: State,
+    policy: Policy,
+    *,
+    name: str,
+    draws: list[int],
+    audited: Audited | None,
+    progress: Progress | None,
 ) -> Candidate:
     """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody."""
+    if isinstance(policy.method, Pods):
+        from sequester.publish.podded import make_podded
+
+        return make_podded(crowd, state, policy, name=name, seed=draws, audited=audited, progress=progress)
     requirement = Requirement.from_policy(policy, crowd.snapshot.sensitive_domains)
     make = partial(make_candidate, policy=policy, name=name, seed=draws, registered=crowd.registered, progress=progress)
     refused = None
@@ -250,6 +312,14 @@ def _candidate(
         else:
             return replace(found, notes=(*found.notes, *delays(crowd, move, policy)))
     raise _nobody(crowd) if refused is None else refused
+
+
+def _audited(entries: Sequence[Entry], policy: Policy) -> Audited | None:
+    """What was found when the last release was published, under the same policy: of all releases until then."""
+    if not entries or entries[-1].fingerprint != fingerprint(policy) or not entries[-1].summary.get("holds"):
+        return None
+    reached = {check["attack"]: check["reached"] for check in entries[-1].summary["checks"]}
+    return Audited(len(entries), {attack: value for attack, value in reached.items() if value is not None})
 
 
 def _made(

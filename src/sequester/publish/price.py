@@ -20,8 +20,8 @@ from sequester.metrics.loss import ail, losses
 from sequester.policy.model import Grow, Merge, Mondrian, Policy
 from sequester.publish.anonymize import static_classes
 from sequester.publish.candidate import Candidate
-from sequester.publish.plan import Check
-from sequester.publish.roster import must_hide
+from sequester.publish.plan import Check, Pods
+from sequester.publish.roster import Crowd, must_hide
 
 _SHOWN = ("ail", "ncp", "dm")
 
@@ -29,8 +29,14 @@ _SHOWN = ("ail", "ncp", "dm")
 def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]:
     """Losses of the release, of the same records as if nothing had been published before, and of merge."""
     records, past, guard = candidate.records, candidate.past, candidate.guard
-    versions = {"release": candidate.classes}
-    if len(past.first):
+    versions = {"release": candidate.of_people}
+    if candidate.seats is not None:
+        # About people, and whatever was published before: pods cost something in a first release, too.
+        people = ~candidate.decoy
+        own = replace(guard, values=guard.values[people])
+        with contextlib.suppress(GuaranteeError):
+            versions["static"] = static_classes(records.without(~people), policy, own, in_series=True)
+    elif len(past.first):
         from sequester.methods.series.merge import merge
 
         versions["static"] = static_classes(records, policy, guard, in_series=True)
@@ -48,6 +54,27 @@ def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]
         }
         for name, version in versions.items()
     }
+
+
+def pods_of(candidate: Candidate, crowd: Crowd) -> Pods | None:
+    """The pods of a release, counted; None where another method made it."""
+    seats = candidate.seats
+    if seats is None:
+        return None
+    people = np.bincount(seats.lineages()[~seats.decoy])
+    people = people[people > 0]
+    return Pods(
+        decoys=int(candidate.decoy.sum()),
+        needed=candidate.needed,
+        ever=int(seats.decoy.sum()),
+        pods=int(seats.pods[-1].max()) + 1,
+        fewest=int(candidate.of_people.size.min()),
+        lineages=len(people),
+        largest=int(people.max()),
+        mean=float(people.mean()),
+        returners=len(crowd.returners),
+        facts=dict(candidate.facts),
+    )
 
 
 def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str, float]:
@@ -86,12 +113,12 @@ def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool = F
 def checks_of(audit: Audit, policy: Policy) -> tuple[Check, ...]:
     """What the audit tried, required and reached, attack by attack."""
     broken = {finding.attack for finding in audit.findings}
-    required = _required(audit, policy)
+    required, fewest = _required(audit, policy), float(policy.protect.fewest)
     return tuple(
         Check(
             attack=attack,
             adversary=adversary_of(attack),
-            required=required.get(attack, float(policy.protect.k) if attack in SMALLEST else None),
+            required=required.get(attack, fewest if attack in SMALLEST else None),
             reached=audit.measures.get(attack),
             holds=attack not in broken,
         )
@@ -105,8 +132,10 @@ def _required(audit: Audit, policy: Policy) -> Mapping[str, float | None]:
     confidence = float(min(bounds)) if len(bounds) == 1 else None
     protect = policy.protect
     return {
+        "k": float(protect.k),
         **dict.fromkeys(("confidence", "intersection", "deniability"), confidence),
         "diversity": None if protect.diversity is None else protect.diversity.l,
         "closeness": None if protect.closeness is None else protect.closeness.t,
+        "belief": None if protect.belief is None else float(protect.belief),
         "breach": None if protect.lifetime is None else 1 / protect.lifetime.l,
     }

@@ -41,11 +41,13 @@ def audit_ledger(
     against: Sequence[str] | None = None,
     k: int | None = None,
     confidence: float | None = None,
+    belief: bool = False,
     progress: Progress | None = None,
 ) -> Audit:
     """Everything an adversary can learn from all releases of a ledger; the publisher's view, people as numbers.
 
-    The policy must describe the same columns; what it protects, and against whom, is what is asked.
+    The policy must describe the same columns; what it protects, and against whom, is what is asked. `belief` asks how
+    sure somebody without prejudice could be, also when some people's values are known.
     """
     from sequester.attacks.audit import audit_histories
     from sequester.ingest.encode import encode_list
@@ -71,4 +73,6 @@ def audit_ledger(
         rows=rows_of(histories, recall_labels(state, asked, domains), chosen),
         registered=registered,
         progress=progress,
+        seats=state.seats,
+        belief=belief,
     )

@@ -53,6 +53,7 @@ def recall(
             attribute=view.name,
             values=names,
             k=policy.protect.k,
+            inferred=policy.protect.inferred,
             bounds=sight.bounds,
             domains=tuple(domains[name] for name in quasi),
             quasi_names=quasi,

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement
 from sequester.policy.model import Policy
+from sequester.publish.emit import for_file
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.files import write_file, write_folder
 
@@ -35,6 +37,7 @@ class Release:
         classes: Classes,
         facts: Mapping[str, Any] | None = None,
         judged: Judged | None = None,
+        weights: Mapping[str, Any] | None = None,
     ) -> None:
         self.table = table
         self.measurement = measurement
@@ -42,6 +45,7 @@ class Release:
         self._person = person
         self._classes = classes
         self._judged = judged
+        self._weights = weights
         # Of a release in a series: its number and name, and what the audit tried and reached; nothing private.
         self.facts: Mapping[str, Any] = facts or {}
         self.folder: Path | None = None
@@ -118,6 +122,7 @@ class Release:
                 {"name": name, "role": roles.get(name, "quasi-identifier")} for name in self.table.column_names
             ],
             **measured,
+            **({} if self._weights is None else {"weights": dict(self._weights)}),
             "holds": self.holds,
         }
 
@@ -125,20 +130,31 @@ class Release:
         """The same as JSON."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
+    def dictionary(self) -> str:
+        """What every column is and how to read a cell of it, as CSV; made from no cell."""
+        from sequester.report.dictionary import dictionary
+
+        return dictionary(self.policy, self.table)
+
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the release, whole or not at all, and say where.
 
         A path that ends in .csv, .csv.gz or .parquet is that one file; any other is a folder with the data, in the
-        format of the policy, and `release.json`. An existing path is an error unless `force`, which replaces a file
-        or an earlier release, and never a folder with anything else in it.
+        format of the policy, `release.json` and `dictionary.csv`. An existing path is an error unless `force`, which
+        replaces a file or an earlier release, and never a folder with anything else in it.
         """
         path = Path(path)
         if path.name.endswith((".csv", ".csv.gz", ".parquet")):
-            return [write_file(self.table, path, force=force, check=self._check)]
-        texts = {"release.json": self.to_json() + "\n"}
+            return [write_file(self.as_written(path.name), path, force=force, check=self._check)]
+        texts = {"release.json": self.to_json() + "\n", "dictionary.csv": self.dictionary()}
         data = f"data.{self.policy.output.format}"
-        known = ("data.csv", "data.parquet")
-        return write_folder(path, self.table, data, texts, force=force, known=known, check=self._check)
+        # A release of an earlier version has no dictionary.
+        known = ("data.csv", "data.parquet", "dictionary.csv")
+        return write_folder(path, self.as_written(data), data, texts, force=force, known=known, check=self._check)
+
+    def as_written(self, file: str) -> pa.Table:
+        """The table as it goes into a file of this name: in text, spreadsheets run formulas unless they are escaped."""
+        return for_file(self.table, file, self.policy)
 
     def _check(self, written: Path) -> None:
         """Refuse a file that does not say what was judged, before anybody sees it."""
@@ -150,3 +166,23 @@ class Release:
 
     def _repr_html_(self) -> str:
         return f"<p><b>{html.escape(self.policy.series)}</b></p>{self.measurement._repr_html_()}"
+
+
+def weights(
+    classes: Classes, people: NDArray[np.bool_], order: NDArray[np.int64], policy: Policy
+) -> dict[str, dict[str, float] | float]:
+    """How many people a row stands for, where some rows are decoys: of the table, and of classes where it differs.
+
+    A class is named by its first row in the published order, counted from 1. Classes of fewer than k people have the
+    weight of the table, so that no smaller number can be told.
+    """
+    member, rows = classes.member[order], classes.size
+    of_people = np.bincount(classes.member[people], minlength=len(classes))
+    whole = float(people.mean())
+    weight = np.where(of_people < policy.protect.k, whole, of_people / rows)
+    first = np.unique(member, return_index=True)[1]
+    other = np.flatnonzero(weight != 1)
+    named = {
+        str(row + 1): round(float(weight[number]), 6) for row, number in sorted(zip(first[other], other, strict=True))
+    }
+    return {"table": round(whole, 6), "classes": named}

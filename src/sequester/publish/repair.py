@@ -1,8 +1,9 @@
-"""Take back what the audit found unsafe: the people concerned, and all they are tied to, return to the merge."""
+"""What the audit found unsafe: the people concerned, and all they are tied to, return to the merge, or (of pods) the
+classes concerned are joined with their neighbours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from sequester.attacks.finding import Finding
+from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.requirement import Requirement, class_counts
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 
@@ -27,6 +30,103 @@ def fall_back(past: Past, classes: Classes, merged: Classes, findings: Iterable[
     used, compact = np.unique(member, return_inverse=True)
     lo, hi = np.hstack([classes.lo, merged.lo]), np.hstack([classes.hi, merged.hi])
     return Classes(compact.astype(np.int32), lo[:, used], hi[:, used])
+
+
+Joins = dict[int, NDArray[np.bool_] | None]
+"""Classes to be joined, and with which others that would help; None: with any."""
+
+
+def join(classes: Classes, domains: Sequence[Hierarchy], chosen: Joins) -> Classes:
+    """The classes, those chosen joined each with the one beside which its rows lose least, of those that help."""
+    lo, hi = classes.lo.copy(), classes.hi.copy()
+    size, into = classes.size, np.arange(len(classes))
+    joined = np.zeros(len(classes), np.bool_)
+    for number, helps in chosen.items():
+        own = into[number]
+        if joined[own]:
+            # With another already, for another's sake: whether that is enough shows when it is tried again.
+            continue
+        useful = None if helps is None else np.unique(into[helps])
+        there = np.flatnonzero((into == np.arange(len(classes))) & (np.arange(len(classes)) != own))
+        if useful is not None and len(useful):
+            there = there[np.isin(there, useful)]
+        if not len(there):
+            continue
+        low, high = np.minimum(lo[:, there], lo[:, [own]]), np.maximum(hi[:, there], hi[:, [own]])
+        cost = _width(domains, low, high) * (size[there] + size[own]) - _width(domains, lo, hi)[there] * size[there]
+        other = there[int(np.argmin(cost))]
+        lo[:, other], hi[:, other] = np.minimum(lo[:, other], lo[:, own]), np.maximum(hi[:, other], hi[:, own])
+        size[other] += size[own]
+        into[into == own] = other
+        joined[other] = True
+    used, compact = np.unique(into, return_inverse=True)
+    return Classes(compact[classes.member].astype(np.int32), lo[:, used], hi[:, used])
+
+
+def found_in(past: Past, classes: Classes, findings: Iterable[Finding]) -> Joins:
+    """Per finding a class of this release to be joined: one whose people cannot have a row, with one that shows it.
+
+    Where that is not told, the smallest class of this release that the finding names; where none names one, all it
+    reaches.
+    """
+    size = classes.size
+    found: Joins = {}
+    for finding in findings:
+        own, helps = _ruled_out(past, classes, finding)
+        if len(own):
+            found[int(own[np.lexsort((own, size[own]))[0]])] = helps
+    if found:
+        return found
+    return dict.fromkeys(np.unique(classes.member[_concerned(past, classes, findings)]).tolist())
+
+
+def _ruled_out(past: Past, classes: Classes, finding: Finding) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """Classes of this release that take candidates away from a traced row, and which classes show its value."""
+    new = len(past.first) + 1
+    named = np.array([number - 1 for release, number in finding.classes if release == new], np.int64)
+    row, shows = finding.witness.get("row"), _showing(past, classes, finding)
+    if row is None or shows is None:
+        return named, None
+    release, number = int(row[0]), int(row[1]) - 1
+    if release == new:
+        return np.array([number], np.int64), shows & (np.arange(len(classes)) != number)
+    member = past.first.releases[release - 1].member
+    assert member is not None
+    there = np.unique(classes.member[member[past.person] == number]).astype(np.int64)
+    lacking = there[~shows[there]]
+    return (lacking, shows) if len(lacking) else (named, None)
+
+
+def _showing(past: Past, classes: Classes, finding: Finding) -> NDArray[np.bool_] | None:
+    """Per class of this release, whether it shows the finding's value; None where that is not one of a view."""
+    for history, value in zip(past.histories, past.value, strict=True):
+        if history.attribute == finding.attribute and finding.value in history.values:
+            code = history.values.index(str(finding.value))
+            return np.bincount(classes.member, weights=value == code, minlength=len(classes)) > 0
+    return None
+
+
+def failing(requirement: Requirement, classes: Classes, sensitive: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The classes that do not keep what is promised of single releases."""
+    found = classes.size < requirement.k.k
+    for view in requirement.views(sensitive) if requirement.names else ():
+        for criterion in view.criteria:
+            counted = class_counts(classes.member, view, classes=len(classes))
+            found |= np.concatenate([~criterion.holds(counts) for counts in counted])
+    return np.flatnonzero(found)
+
+
+def as_one(classes: Classes) -> Classes:
+    """All records in one class."""
+    lo, hi = classes.lo.min(axis=1, keepdims=True), classes.hi.max(axis=1, keepdims=True)
+    return Classes(np.zeros_like(classes.member), lo, hi)
+
+
+def _width(domains: Sequence[Hierarchy], lo: NDArray[np.int32], hi: NDArray[np.int32]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.zeros(lo.shape[1])
+    for domain, low, high in zip(domains, lo, hi, strict=True):
+        found += domain.width(low, high)
+    return found
 
 
 def _parts(past: Past, classes: Classes, merged: Classes) -> NDArray[np.int32]:

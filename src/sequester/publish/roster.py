@@ -54,6 +54,7 @@ class Crowd:
     registered  (quasi-identifiers, people) codes of everybody who may be in a release, where that is all that is known
     withdrawn   people of the last release who no longer agree, where people are asked
     late        people who want their value published as a node after it was published as it is
+    decoy       per person published before, whether there is nobody; None: they are all people
     """
 
     snapshot: Snapshot
@@ -66,11 +67,12 @@ class Crowd:
     registered: NDArray[np.int32] | None = None
     withdrawn: Withdrawn | None = None
     late: int = 0
+    decoy: Mask | None = None
 
     @property
     def leavers(self) -> Integers:
         """People of the last release who are not in the snapshot."""
-        gone = self.last >= 0
+        gone = (self.last >= 0) if self.decoy is None else (self.last >= 0) & ~self.decoy
         gone[self.number[self.number >= 0]] = False
         return np.flatnonzero(gone)
 
@@ -190,7 +192,8 @@ def may_move(crowd: Crowd, move: Move, requirement: Requirement, policy: Policy)
     entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     leaving = crowd.leavers if move.leavers else np.zeros(0, np.int64)
     sets = (crowd.snapshot.sensitive[:, entering], crowd.values[:, leaving])
-    return all(may_be_hidden(requirement, people, guarded=policy.bounds_values) for people in sets)
+    guarded, fewest = policy.bounds_values, policy.protect.fewest
+    return all(may_be_hidden(requirement, people, guarded=guarded, fewest=fewest) for people in sets)
 
 
 def delays(crowd: Crowd, move: Move, policy: Policy) -> tuple[str, ...]:
@@ -266,7 +269,7 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
     plain = snapshot.insensitive.take(chosen) if snapshot.insensitive.column_names else snapshot.insensitive
     if len(gone) and plain.column_names:
         columns = zip(plain.columns, snapshot.plain_domains, crowd.plain[:, gone], strict=True)
-        cells = [_continued(column, domain, codes) for column, domain, codes in columns]
+        cells = [continued(column, domain, codes) for column, domain, codes in columns]
         plain = pa.table(cells, names=plain.column_names)
     person = snapshot.person
     if person is not None:
@@ -286,7 +289,7 @@ def assemble(crowd: Crowd, roster: Roster, *, corners: NDArray[np.int32]) -> Sna
     )
 
 
-def _continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int32]) -> pa.ChunkedArray:
+def continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int32]) -> pa.ChunkedArray:
     """A column and, after it, the cells last published of people who are published on.
 
     Where these are no cells of the column's type, which was another one then, all of it is published as text.

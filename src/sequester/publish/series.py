@@ -6,18 +6,22 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sequester.errors import DataError, GuaranteeError, PolicyError, Problem, StalePlan
-from sequester.ledger import Key, Ledger
+from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
+from sequester.ledger import Key, Ledger, Place, evidence
+from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
-from sequester.policy.model import Policy
+from sequester.policy.model import LONGEST_NAME, Policy
+from sequester.publish.alike import refuse_alike
 from sequester.publish.commit import commit, recover
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import prepare
+from sequester.publish.repeated import overtaken, stale
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
@@ -29,68 +33,94 @@ Progress = Callable[[str, int, int], None]
 _WAIT = 5.0
 # Whoever can try all seeds learns the order of the rows, and with it who is who.
 SEED_BITS = 64
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# Short enough for every file system, with what is put before and after it.
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 
 
 class Series:
     """Releases of one table under one policy. Nothing is held open between calls."""
 
-    def __init__(self, path: Path, policy: Policy, key: Key, folder: Path) -> None:
-        self.path, self.policy, self.folder = path, policy, folder
+    def __init__(self, place: Place, policy: Policy, key: Key, folder: Path) -> None:
+        self.place, self.policy, self.folder = place, policy, folder
         self._key = key
+        self._digests = Digests()
         self.recovered: tuple[str, ...] = ()
+        # Releases that were there when the series was opened, or that it published itself since.
+        self._seen = 0
 
     @classmethod
     def open(
         cls,
-        path: str | Path,
+        path: str | Path | Place,
         policy: Policy,
         *,
         folder: str | Path | None = None,
         key: Key | None = None,
         encrypted: bool = False,
-        after: str | Path | None = None,
+        after: str | Path | Place | None = None,
+        accept_loss: bool = False,
     ) -> Series:
         """Open the ledger of a series, or create it, and check that the policy is the one it began with.
 
-        folder     where release folders go; `releases` beside the ledger by default
+        folder     where release folders go, in one of the name of the series; `releases` beside the ledger by default
         key        by default from SEQUESTER_KEY, else from the key file beside the ledger, which is made with it
         encrypted  a new ledger is encrypted with the key
         after      the ledger of an earlier series of the same people, in place of the policy's `after`: a new ledger
                    begins with everything published then, and nothing more is published with the old one
+        accept_loss  what does not agree with the ledger, in the folders of releases or beside its key, is recorded as
+                   lost for good, and is no reason any more not to publish
         Until the first release the policy may change: nothing was promised to anybody. A release that an earlier
         command began and did not finish is finished or undone first; `recovered` says which.
         """
-        path = Path(path)
+        ledger = Place.of(path, home=policy.path("."), series=policy.series)
         if policy.person is None:
             raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
         _refuse_unsupported(policy)
-        before = policy.path(policy.after) if after is None and policy.after is not None else after
-        if path.exists():
-            found = key or Key.need(path)
-            encrypted |= _clear_idle(path, policy, found, goes_on=before is not None)
-        elif before is not None:
-            found = key or Key.share(before, path)
-        else:
-            found = key or Key.find_or_make(path)
-        if not path.exists():
-            _begin(path, policy, found, encrypted=encrypted, after=before)
-        place = path.parent / "releases" if folder is None else Path(folder)
-        series = cls(path, policy, found, place)
-        series._start()
+        before = Place.named(policy.after, policy.path(".")) if after is None and policy.after is not None else after
+        place = ledger.releases if folder is None else Path(folder)
+        lost: list[Trouble] = []
+        if ledger.exists():
+            key = key or Key.need(ledger)
+            _renew_idle(ledger, policy, key, place, encrypted=encrypted, after=before)
+        if not ledger.exists():
+            if before is not None:
+                _refuse_incompatible(before, policy, key or Key.need(before), place, accept_loss=accept_loss)
+            lost = [*evidence.of_nothing(ledger, policy.series, place)]
+            # Another command may have begun the series since.
+            if not accept_loss and not ledger.exists():
+                evidence.refuse(lost)
+            key = key or (Key.find_or_make(ledger) if before is None else Key.share(before, ledger))
+            try:
+                _begin(ledger, policy, key, encrypted=encrypted, after=before)
+            except (LedgerError, Busy):
+                # Another command may have begun it since; then this is its ledger, too.
+                if not ledger.exists():
+                    raise
+        series = cls(ledger, policy, key or Key.need(ledger), place)
+        series._start(lost, accept_loss=accept_loss)
         return series
 
-    def _start(self) -> None:
+    def _start(self, lost: Sequence[Trouble], *, accept_loss: bool) -> None:
         """Check that ledger and policy belong together, and put what was interrupted in order."""
         with self._ledger(read_only=True) as ledger:
             _refuse_changes(ledger, self.policy)
-            interrupted = ledger.pending is not None
-        if interrupted:
-            with self._ledger() as ledger:
-                self.recovered = recover(ledger, self.folder)
+            interrupted, self._seen = ledger.pending is not None, len(ledger.releases())
+        if not interrupted and not accept_loss:
+            return
+        with self._ledger() as ledger:
+            if interrupted:
+                self.recovered = recover(ledger, self.folder, accept_loss=accept_loss)
+                self._seen = len(ledger.releases())
+            if accept_loss and (found := [*lost, *ledger.troubles(self.folder)]):
+                ledger.accept(found)
+
+    def _agree(self, ledger: Ledger) -> None:
+        """Stop where the folders of releases, or the head beside the key, do not agree with the ledger."""
+        ledger.check_chain()
+        evidence.refuse(ledger.troubles(self.folder, digest=self._digests))
 
     def _ledger(self, *, read_only: bool = False, timeout: float = _WAIT) -> Ledger:
-        return Ledger.open(self.path, key=self._key, read_only=read_only, series=self.policy.series, timeout=timeout)
+        return Ledger.open(self.place, key=self._key, read_only=read_only, series=self.policy.series, timeout=timeout)
 
     def __repr__(self) -> str:
         return f"<Series {self.policy.series}>"
@@ -109,6 +139,7 @@ class Series:
         recipient: str | None = None,
         purpose: str | None = None,
         show_values: bool = False,
+        everybody_is_new: bool = False,
         progress: Progress | None = None,
     ) -> Plan:
         """Make the next release and have it judged. Changes nothing.
@@ -117,6 +148,8 @@ class Series:
         name       by default that of the file, or today's date
         seed       64 bits or more that make the release repeatable; private. By default drawn by `draw_seed`
         recipient, purpose   who it is for; releases to different recipients are judged as if they met
+        everybody_is_new     nobody in the table was published before, in this series or in one of a table like it;
+                             without it a table of which nearly nobody is recognised is refused
         """
         seed = draw_seed() if seed is None else seed
         if seed.bit_length() < SEED_BITS:
@@ -126,18 +159,28 @@ class Series:
             )
         with self._ledger(read_only=True) as ledger:
             ledger.check_open()
-            called = _name(source, name, {entry.name for entry in ledger.releases()})
-            return prepare(
+            self._agree(ledger)
+            entries = ledger.releases()
+            if not entries and not everybody_is_new:
+                refuse_alike(self.place, self.policy, self.folder)
+            meanwhile, self._seen = entries[self._seen :], len(entries)
+            if taken := [entry for entry in meanwhile if entry.name == name]:
+                raise overtaken(taken[0])
+            plan = prepare(
                 ledger,
                 self.policy,
                 source,
-                name=called,
+                name=_name(source, name, {entry.name for entry in entries}),
                 seed=seed,
                 recipient=recipient,
                 purpose=purpose,
                 show_values=show_values,
                 progress=progress,
+                everybody_is_new=everybody_is_new,
             )
+        if again := [entry for entry in meanwhile if entry.number == plan.repeats]:
+            raise overtaken(again[0])
+        return plan
 
     def publish(
         self,
@@ -159,11 +202,16 @@ class Series:
         if not plan.holds and not i_know_this_leaks:
             raise GuaranteeError(
                 f"{plan.findings:,} attacks work on the series with this release; method static does not look at what "
-                "was published before. Choose another method, or say that you know it leaks.",
+                "was published before. Choose another method, or say that you know it leaks (--i-know-this-leaks).",
                 guarantee="series",
             )
         with self._ledger() as ledger:
-            return commit(ledger, plan, self.policy, self.folder)
+            if ledger.head != plan.head:
+                raise stale(ledger.releases(), plan)
+            self._agree(ledger)
+            release = commit(ledger, plan, self.policy, self.folder)
+        self._seen = plan.number
+        return release
 
     def _again(self, plan: Plan, *, progress: Progress | None) -> Plan:
         """A saved plan with its records, if they are still what they were."""
@@ -171,7 +219,7 @@ class Series:
             raise DataError("the plan does not say which file it was made from; plan again")
         with self._ledger(read_only=True) as ledger:
             if ledger.head != plan.head:
-                raise StalePlan("the ledger has moved on since this release was planned; plan it again")
+                raise stale(ledger.releases(), plan)
         made = self.plan(
             plan.source,
             name=plan.name,
@@ -179,11 +227,15 @@ class Series:
             recipient=plan.recipient,
             purpose=plan.purpose,
             progress=progress,
+            everybody_is_new=plan.everybody_is_new,
         )
         if made.input_digest != plan.input_digest:
             raise StalePlan("the table has changed since this release was planned; plan it again")
         if dict(made.method) != dict(plan.method) or made.content != plan.content:
             raise StalePlan("what would be published is not what was planned; plan it again")
+        # A plan says what is shown and recorded, and a file may have been edited.
+        if made != replace(plan, source=made.source):
+            raise StalePlan("the plan does not say what is planned; it was edited, or made elsewhere: plan it again")
         return made
 
     def audit(
@@ -192,16 +244,20 @@ class Series:
         against: Sequence[str] | None = None,
         k: int | None = None,
         confidence: float | None = None,
+        belief: bool = False,
         progress: Progress | None = None,
     ) -> Audit:
         """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers.
 
         By default what the policy promises is asked; any other adversary, k or confidence may be: it changes nothing.
+        `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
         """
         from sequester.publish.question import audit_ledger
 
         with self._ledger(read_only=True) as ledger:
-            return audit_ledger(ledger, self.policy, against=against, k=k, confidence=confidence, progress=progress)
+            return audit_ledger(
+                ledger, self.policy, against=against, k=k, confidence=confidence, belief=belief, progress=progress
+            )
 
 
 def draw_seed() -> int:
@@ -216,47 +272,76 @@ def is_idle(ledger: Ledger, policy: Policy, *, goes_on: bool = False) -> bool:
     return ledger.series == policy.series and other and not ledger.releases()
 
 
-def _clear_idle(path: Path, policy: Policy, key: Key, *, goes_on: bool) -> bool:
-    """Remove an idle ledger, to be made anew; returns whether there was one, and it was encrypted."""
-    with Ledger.open(path, key=key, read_only=True, timeout=_WAIT) as ledger:
-        if not is_idle(ledger, policy, goes_on=goes_on):
-            return False
+def _renew_idle(
+    place: Place, policy: Policy, key: Key, folder: Path, *, encrypted: bool, after: str | Path | Place | None
+) -> None:
+    """Make an idle ledger anew, in its place: others who open it meanwhile find the one or the other."""
+    with Ledger.open(place, key=key, read_only=True, timeout=_WAIT) as ledger:
+        if not is_idle(ledger, policy, goes_on=after is not None):
+            return
     # Nobody else has a ledger that one may write to, and so nobody begins a release meanwhile.
-    with Ledger.open(path, key=key, timeout=_WAIT) as ledger:
-        found = is_idle(ledger, policy, goes_on=goes_on)
-        if found:
-            path.unlink()
-        return found and ledger.encrypted
+    with Ledger.open(place, key=key, timeout=_WAIT) as ledger:
+        if not is_idle(ledger, policy, goes_on=after is not None):
+            return
+        if after is not None:
+            _refuse_incompatible(after, policy, key, folder, accept_loss=False)
+        if not place.is_file:
+            # Made anew by whoever comes next, as if it had never been.
+            place.head.unlink(missing_ok=True)
+            ledger.remove()
+            return
+        spare = Place.of(place.file.with_name(f".{place.name}.{secrets.token_hex(4)}"))
+        try:
+            _begin(spare, policy, key, encrypted=encrypted or ledger.encrypted, after=after)
+            # The head first: what was begun and withdrawn with the idle one is nobody's concern any more.
+            place.head.unlink(missing_ok=True)
+            if spare.head.exists():
+                spare.head.replace(place.head)
+            spare.file.replace(place.file)
+        finally:
+            spare.file.unlink(missing_ok=True)
+            spare.head.unlink(missing_ok=True)
 
 
-def _begin(path: Path, policy: Policy, key: Key, *, encrypted: bool, after: str | Path | None) -> None:
+def _begin(place: Place, policy: Policy, key: Key, *, encrypted: bool, after: str | Path | Place | None) -> None:
     """A new ledger: empty, or with everything that an earlier series of the same people published."""
     named = {"series": policy.series, "policy_text": policy_text(policy), "fingerprint": fingerprint(policy)}
     if after is None:
-        Ledger.create(path, key=key, encrypted=encrypted, **named).close()
+        Ledger.create(place, key=key, encrypted=encrypted, **named).close()
         return
     with Ledger.open(after, key=key, timeout=_WAIT) as before:
-        _refuse_incompatible(before, policy)
-        before.hand_over(path, encrypted=encrypted, **named).close()
+        before.hand_over(place, encrypted=encrypted, **named).close()
 
 
-def _refuse_incompatible(before: Ledger, policy: Policy) -> None:
-    """Stop where a new series cannot go on from an earlier one: what was published then would mean something else."""
-    entries = before.releases()
-    if not entries:
-        raise PolicyError(Problem("nothing was published with this ledger; leave it out", key="after"))
-    if before.series == policy.series:
-        raise PolicyError(Problem("is the name of the series before; give this one another", key="series"))
-    problems = [
-        Problem(
-            "is not what it was in the series before, whose people are known by it; put it back: a series that goes "
-            "on from another may promise something else, and its ranges and hierarchies may have more values",
-            key=key,
-        )
-        for key in differences(policy, entries[-1].policy_text, keys=("person", "attributes", "released"))
-    ]
-    if problems:
-        raise PolicyError(problems)
+def _refuse_incompatible(
+    after: str | Path | Place, policy: Policy, key: Key, folder: Path, *, accept_loss: bool
+) -> None:
+    """Stop where a new series cannot go on from an earlier one: what was published then would mean something else, or
+    is not known."""
+    with Ledger.open(after, key=key, read_only=True, timeout=_WAIT) as before:
+        entries = before.releases()
+        if not entries:
+            raise PolicyError(Problem("nothing was published with this ledger; leave it out", key="after"))
+        if before.series == policy.series:
+            raise PolicyError(Problem("is the name of the series before; give this one another", key="series"))
+        problems = [
+            Problem(
+                "is not what it was in the series before, whose people are known by it; put it back: a series that "
+                "goes on from another may promise something else, and its ranges and hierarchies may have more values",
+                key=changed,
+            )
+            for changed in differences(policy, entries[-1].policy_text, keys=("person", "attributes", "released"))
+        ]
+        if problems:
+            raise PolicyError(problems)
+        if (policy.method.name == "pods") != (entries[-1].method == "pods"):
+            message = (
+                "a series by pods goes on from one by pods, and the other way round: nobody who was published without "
+                "has a seat, and nobody else knows decoys"
+            )
+            raise PolicyError(Problem(message, key="method"))
+        if not accept_loss:
+            evidence.refuse(before.troubles(folder if (folder / before.series).is_dir() else before.place.releases))
 
 
 def _refuse_changes(ledger: Ledger, policy: Policy) -> None:
@@ -306,8 +391,7 @@ def _name(source: Any, name: str | None, taken: set[str]) -> str:
             name = next(f"{name}.{number}" for number in range(2, len(taken) + 3) if f"{name}.{number}" not in taken)
     if not _NAME.fullmatch(name):
         raise DataError(
-            "a release's name has letters, digits, '.', '_' and '-' only, and begins with one of the first two"
+            "a release's name has letters, digits, '.', '_' and '-' only, begins with one of the first two, and has at "
+            f"most {LONGEST_NAME} of them"
         )
-    if name in taken:
-        raise DataError("a release of this name is in the ledger already; give this one another name")
     return name

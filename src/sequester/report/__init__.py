@@ -1,1 +1,1 @@
-"""Finished results as pages for people. Knows nothing of how they were made, and holds no cell and no person."""
+"""Finished results for people: pages and lists. Knows nothing of how they were made, and holds no cell, no person."""

@@ -36,6 +36,7 @@ _ATTACKS = {
     "difference": "People left by subtracting releases",
     "tracing": "People who can own a traced row",
     "deniability": "Confidence no belief can avoid",
+    "belief": "Belief of somebody without prejudice",
     "breach": "Chance of ever being linked to a value",
     "row-order": "Agreement of row orders beyond chance",
     "complementary": "People linked by other releases",
@@ -51,6 +52,13 @@ _LOSSES = {
 _LEAKS = (
     "This release was published although attacks work on it together with the releases before: what is marked broken "
     "below does not hold."
+)
+
+
+_DECOYS = (
+    "Some rows are decoys: they are about nobody, and nobody can tell which. They stand in where people are missing, "
+    "so that values hide each other and nobody has to wait. Every row counts as {weight} people on average; "
+    "release.json has the weights of classes. What is counted above are rows."
 )
 
 
@@ -90,6 +98,8 @@ def release_page(facts: Mapping[str, Any]) -> str:
     if facts.get("untried"):
         rows = [(_listed(one["attacks"], one["on"]), one["why"]) for one in facts["untried"]]
         parts += ["<h2>Not tried, and so not promised</h2>", _table(("attack", "why"), rows)]
+    if "weights" in facts:
+        parts += ["<h2>Decoys</h2>", f"<p>{_DECOYS.format(weight=_text(facts['weights']['table']))}</p>"]
     parts += ["<h2>What it cost</h2>", _losses(facts)]
     columns = _table(("column", "role"), [(column["name"], column["role"]) for column in facts["columns"]])
     parts += ["<h2>Columns</h2>", columns]
@@ -107,7 +117,7 @@ def _cards(facts: Mapping[str, Any]) -> str:
     figures = [
         (f"{facts['records']:,}", "records"),
         (f"{facts['classes']:,}", "classes"),
-        (_text(facts["k"]), "fewest people in a class"),
+        (_text(facts["k"]), "fewest people in a class" if "weights" not in facts else "fewest rows in a class"),
         (_text(facts["confidence"]), "largest confidence in one release"),
         (_text(facts["loss"].get("ncp")), "loss (NCP, 0 to 1)"),
     ]

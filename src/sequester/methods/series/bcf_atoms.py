@@ -68,14 +68,14 @@ def joins_of(atoms: Atoms, before: Before, *, everybody: bool) -> tuple[Joins, L
 
 
 def left_alone(past: Past, views: Sequence[int]) -> bool:
-    """Whether people with one past who are not in the table are fewer than k, or too many of them have one value."""
+    """Whether people with one past who are not in the table are too few, or too many of them have one value."""
     trajectories = past.first.trajectories
     assert trajectories is not None
     of = trajectories.of.copy()
     of[past.person] = -1
     absent = np.flatnonzero(of >= 0)
     size = np.bincount(of[absent], minlength=len(trajectories))
-    if ((size > 0) & (size < past.first.k)).any():
+    if ((size > 0) & (size < past.first.fewest)).any():
         return True
     for view in views:
         history = past.histories[view]

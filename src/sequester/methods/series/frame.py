@@ -27,13 +27,14 @@ _LARGEST = 400
 class Terms:
     """What is required for one sensitive view whose values are permanent.
 
+    fewest  rows that anything inferred may come down to: the k of everything below
     table  (classes of all releases, values) published counts; `value` is per person of the history
     numerator / denominator is the bound of each value; not bounded where they are equal
     guarded  whether values are bounded at all, also where nobody has one of these
     """
 
     index: int
-    k: int
+    fewest: int
     numerator: Longs
     denominator: int
     table: Longs
@@ -67,7 +68,7 @@ def terms_of(past: Past) -> tuple[Terms, ...]:
         known[past.person] = value
         tables = [release.counts for release in history.releases]
         table = np.concatenate(tables) if tables else np.zeros((0, len(numerator)), np.int64)
-        found.append(Terms(index, history.k, numerator, denominator, table, known, history.is_guarded))
+        found.append(Terms(index, history.fewest, numerator, denominator, table, known, history.is_guarded))
     return tuple(found)
 
 
@@ -224,7 +225,7 @@ class Frame:
 
     def open(self, terms: Terms) -> Mask:
         """Trajectories that are too small, or hold too much of a value, to vouch for themselves."""
-        found: Mask = (self.size < terms.k) | terms.excess(self.counts(terms), self.size).any(axis=1)
+        found: Mask = (self.size < terms.fewest) | terms.excess(self.counts(terms), self.size).any(axis=1)
         return found
 
     @cached_property

@@ -1,8 +1,8 @@
 """Sweeney's advice: base a release on the last one.
 
 Published rows stay as they are, to the letter. Newcomers who fit the box of a class join it if those who do are
-themselves k people with no value too frequent: then nobody learns more from the difference than that group tells
-(grow-only lemma). All others get classes of their own.
+themselves enough people (`inferred`) with no value too frequent: then nobody learns more from the difference than that
+group tells (grow-only lemma). All others get classes of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.errors import GuaranteeError
 from sequester.history.boxes import intersecting
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
@@ -38,9 +39,15 @@ def grow(
     new = np.flatnonzero(member < 0)
     member[new] = _join(past, codes, new, lo=lo, hi=hi)
     rest = np.flatnonzero(member < 0)
-    if len(rest) and not _hides(past, np.zeros(len(rest), np.int64), rest, 1).all():
+    if len(rest) and not _are_a_class(past, rest):
         # Too few are left for classes of their own: all newcomers are cut together.
         member[new], rest = -1, new
+        if not _are_a_class(past, rest):
+            raise GuaranteeError(
+                "the newcomers do not make a class, and do not fit those of the last release; hold them back until "
+                "there are more",
+                guarantee="series",
+            )
     if len(rest):
         others = mondrian(codes[:, rest], domains, replace(guard, values=guard.values[rest]), cuts=cuts)
         member[rest] = others.member + lo.shape[1]
@@ -76,15 +83,19 @@ def _join(
     fits = np.flatnonzero(choice >= 0)
     groups, inverse = np.unique(choice[fits], return_inverse=True)
     if len(groups):
-        hides = _hides(past, inverse.astype(np.int64), new[fits], len(groups))
+        hides = _hides(past, inverse.astype(np.int64), new[fits], len(groups), past.first.fewest)
         choice[fits[~hides[inverse]]] = -1
     return choice
 
 
-def _hides(past: Past, group: Integers, records: Integers, groups: int) -> NDArray[np.bool_]:
-    """Per group of records, whether it is k people with no value above its bound."""
+def _are_a_class(past: Past, records: Integers) -> bool:
+    return bool(_hides(past, np.zeros(len(records), np.int64), records, 1, past.first.k).all())
+
+
+def _hides(past: Past, group: Integers, records: Integers, groups: int, people: int) -> NDArray[np.bool_]:
+    """Per group of records, whether it is so many people with no value above its bound."""
     size = np.bincount(group, minlength=groups)
-    safe = size >= past.first.k
+    safe = size >= people
     for history, value in zip(past.histories, past.value, strict=True):
         values = len(history.values)
         counts = np.bincount(group * values + value[records], minlength=groups * values).reshape(groups, values)

@@ -166,7 +166,7 @@ class Pair:
         if exact is None:
             exact = np.zeros(len(self.size), np.bool_)
         between, alone = rows_left(
-            self.first, self.second, self.size, counts, *self.near, earlier, later, terms.k, exact
+            self.first, self.second, self.size, counts, *self.near, earlier, later, terms.fewest, exact
         )
         return between, alone
 

@@ -60,8 +60,8 @@ def respecialize(
 
     loss, score, label   as for `specialize`
     semantics            who counts as a target: people who exist, or also every pair of comparable classes, as printed
-    certificate          everybody keeps k companions with the same classes in all releases, no value too frequent
-                         among them: then not even all releases read together leave fewer than k rows
+    certificate          everybody keeps enough companions (`inferred`) with the same classes in all releases, no value
+                         too frequent among them: then not even all releases read together leave fewer rows
     Raises GuaranteeError when the table as one class is not safe, and with it no recoding of these records.
     """
     if not len(past.first):
@@ -159,7 +159,7 @@ class Refinement:
         before = before_of(past, cuts, views, remembered=insider or neighbor or certificate)
         limits, bound = limits_of(past, guard, views)
         demand = Demand(
-            k=past.first.k,
+            k=past.first.fewest,
             needed=guard.known,
             neighbor=neighbor,
             printed=printed,

@@ -89,7 +89,7 @@ class Watch:
         from sequester.kernels.blocks_node import Rule
 
         return Rule(
-            k=max((terms.k for terms in self.terms), default=1),
+            k=max((terms.fewest for terms in self.terms), default=1),
             first=np.array([*self.offsets, sum(terms.values for terms in self.terms)], np.int64),
             numerator=np.concatenate([terms.numerator for terms in self.terms]),
             denominator=np.concatenate([np.full(terms.values, terms.denominator) for terms in self.terms]),
@@ -132,7 +132,7 @@ class Watch:
         verdict[open_blocks & ~live] = Verdict.NO.value
         later = np.zeros(count, np.bool_)
         if self.insider:
-            later |= frame.determined(self.terms[0].k, live, self.terms)
+            later |= frame.determined(self.terms[0].fewest, live, self.terms)
         if self.neighbor:
             for terms in dict.fromkeys((*self.terms, *self.rows)):
                 later |= frame.shared(terms)
@@ -145,7 +145,7 @@ class Watch:
             pair = Pair.of(frame, release, live)
             if pair is None:
                 continue
-            live &= ~pair.differences(self.terms[0].k, self.terms)
+            live &= ~pair.differences(self.terms[0].fewest, self.terms)
             for terms in self.terms:
                 live &= ~pair.surpluses(terms)
 
@@ -157,14 +157,14 @@ class Watch:
                 continue
             for terms in self.rows:
                 between, alone = pair.left(terms, exact=None)
-                live &= ~pair.few(between, alone, terms.k)
+                live &= ~pair.few(between, alone, terms.fewest)
 
     def _compositions(self, frame: Frame, live: Mask, *, whole: bool) -> None:
         """What several pairs of releases leave together for people with one history of fewer than k."""
         if frame.releases < 2:
             return
         for terms in self.rows:
-            small = (frame.size < terms.k) & (frame.after >= 0) & live[frame.block]
+            small = (frame.size < terms.fewest) & (frame.after >= 0) & live[frame.block]
             if not small.any():
                 continue
             suspects = np.zeros(len(live), np.bool_)
@@ -181,7 +181,7 @@ class Watch:
                         continue
                     mask = np.ones(len(pair.size), np.bool_) if exact else None
                     pair.meet(between, joining, *pair.left(terms, exact=mask))
-                few = _few(between, joining, terms.k) & small
+                few = _few(between, joining, terms.fewest) & small
                 suspects = np.zeros(len(live), np.bool_)
                 suspects[frame.block[few]] = True
                 if not suspects.any():
@@ -222,7 +222,7 @@ class Watch:
         from sequester.methods.series.deny import undeniable
         from sequester.methods.series.rows import few_owners, undeniable_rows
 
-        labels, k = self.past.labels, self.terms[0].k
+        labels, k = self.past.labels, self.terms[0].fewest
         if labels is not None:
             live &= ~few_owners(frame, labels.of[frame.person].astype(np.int64), len(labels), k=k, live=live)
             live &= ~undeniable_rows(frame, labels, live)

@@ -1,0 +1,57 @@
+"""What other decoys or links would buy: the same release with more or fewer, on parts of it where it is large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sequester.methods.pods.make import make, place_of
+from sequester.methods.pods.pairing import cells_of
+from sequester.methods.pods.task import Made, Task
+
+_PEOPLE = 4_000
+"""As many as are looked at."""
+
+
+def frontier(task: Task, made: Made) -> dict[str, float]:
+    """Loss (AIL) and share of decoys of this release and of others nearby, as facts for a plan."""
+    some = _some(task)
+    found = made if some is task else make(some)
+    facts = dict(_figures("as planned", some, found))
+    for label, other in _others(task):
+        options = replace(some, decoys=other.decoys, lineage=other.lineage)
+        facts |= dict(_figures(label, options, make(options)))
+    return facts
+
+
+def _others(task: Task) -> Iterator[tuple[str, Task]]:
+    """Other choices of the steward."""
+    if task.blind:
+        return
+    yield "half the decoys", replace(task, decoys=task.decoys / 2)
+    yield "twice the decoys", replace(task, decoys=min(2 * task.decoys, 1.0))
+    if task.lineage is None:
+        yield "lineages of 8", replace(task, lineage=max(8, int(task.bounds.needs().max())))
+    else:
+        yield f"lineages of {2 * task.lineage}", replace(task, lineage=2 * task.lineage)
+
+
+def _figures(label: str, task: Task, made: Made) -> Iterator[tuple[str, float]]:
+    people, rows = len(task), len(made.member)
+    width = np.zeros(made.lo.shape[1])
+    for domain, lo, hi in zip(task.domains, made.lo, made.hi, strict=True):
+        width += np.minimum(domain.position[hi] - domain.position[lo], 1.0)
+    yield f"frontier {label}: loss", float(width[made.member[:people]].mean())
+    yield f"frontier {label}: decoys", (rows - people) / rows
+
+
+def _some(task: Task) -> Task:
+    """Some neighborhoods of a large table."""
+    if len(task) <= _PEOPLE:
+        return task
+    cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
+    draws = np.random.default_rng([task.seed, 2])
+    rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:4].tolist()]))
+    return task.of(rows)

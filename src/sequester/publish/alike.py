@@ -1,0 +1,56 @@
+"""Whether a series that begins is one that is there already, under another name.
+
+A series that was renamed would begin anew and know nothing of what was published: whoever holds both could subtract
+them. Its table has the same columns, so the heads beside the key and the release folders of others tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from sequester.errors import DataError, Problem
+from sequester.ledger import Place, evidence, witness
+from sequester.policy.model import Insensitive, Policy
+
+
+def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
+    """Stop a first release of a table that another series nearby seems to be of."""
+    found = sorted(set(_series(place, policy, folder)))
+    if found:
+        raise DataError(
+            Problem(
+                f"{found[0]} has releases of a table with the same columns. If this is that series under another name, "
+                "put its name back, or go on from its ledger with `after`; whoever is in both would be published "
+                "twice, and nobody would count that. If nobody is in both, say so with --everybody-is-new",
+                key="series",
+            )
+        )
+
+
+def _series(place: Place, policy: Policy, folder: Path) -> Iterator[str]:
+    names = _published(policy)
+    for found in witness.beside(place).values():
+        if found.series != policy.series and found.columns == witness.columns_digest(names):
+            yield found.series
+    for other in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if other.is_dir() and other.name != policy.series:
+            last = evidence.folders(folder, other.name)[-1:]
+            if last and _columns(last[0], names) == set(names):
+                yield other.name
+
+
+def _published(policy: Policy) -> list[str]:
+    plain = [name for name, attribute in policy.attributes.items() if isinstance(attribute, Insensitive)]
+    return [*policy.quasi_identifiers, *policy.sensitive, *plain]
+
+
+def _columns(place: Path, names: list[str]) -> set[str]:
+    """The attributes that a release shows; a number may be in two columns."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        columns = [str(column["name"]) for column in json.loads((place / "release.json").read_text())["columns"]]
+        ends = {f"{name}{end}": name for name in names for end in ("_min", "_max")}
+        return {column if column in names else ends.get(column, column) for column in columns}
+    return set()

@@ -1,0 +1,32 @@
+"""One person, one row: asked once more where rows become people, and where people are recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sequester.errors import GuaranteeError
+
+
+def check_distinct(hashes: pa.Array) -> None:
+    """Stop where two rows are about one person: whatever let them pass, no class may count her twice."""
+    if len(hashes) != pc.count_distinct(hashes).as_py():
+        raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
+
+
+def check_written(written: int, person: NDArray[np.int64], member: NDArray[np.int32]) -> None:
+    """Stop where a release has not one row for each of its people, or not those that are recorded.
+
+    written  rows of the table that others will see
+    person   the person of each record, and `member` per person her class, -1 for whoever is not in the release
+    """
+    if len(np.unique(person)) != len(person):
+        raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
+    if not written == len(person) == np.count_nonzero(member >= 0):
+        raise _refusal("the rows to publish are not as many as the people to record")
+
+
+def _refusal(why: str) -> GuaranteeError:
+    return GuaranteeError(f"{why}. Nothing was published.", guarantee="series")
