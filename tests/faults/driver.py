@@ -15,14 +15,15 @@ import select
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from agreement import tables
+from sequester.cli import app as application
 from sequester.cli import main
-from sequester.cli.app import app
 
 _SHIM = ctypes.CDLL(None)
 _SHIM.shim_call.restype = _SHIM.shim_path.restype = _SHIM.shim_kinds.restype = ctypes.c_char_p
@@ -47,7 +48,7 @@ def warm_up() -> None:
         tables(folder)
         for table in ("first", "second"):
             with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
-                app(
+                application.app(
                     ["publish", str(folder / f"{table}.csv"), "-p", str(folder / "policy.yaml"), "--yes"],
                     prog_name="sequester",
                 )
@@ -58,9 +59,12 @@ def serve(asked: dict[str, Any]) -> dict[str, Any]:
     """One run of the command line: its exit code, what it said, and what was disturbed."""
     out, err = (Path(asked["output"]) / name for name in ("stdout", "stderr"))
     _SHIM.shim_arm(os.fsencode(asked["folder"]), ctypes.c_long(asked["n"]), asked["mode"], asked["errno"])
+    # Ctrl-C is about the command: before it begins and after it ended this process only stands in for an interpreter.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     child = os.fork()
     if child == 0:
         _run(asked, out, err)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     # The end of the process is awaited without a busy loop; a signal may be sent before it.
     handle = os.pidfd_open(child)
     if asked["signal"]:
@@ -98,6 +102,7 @@ def _run(asked: dict[str, Any], out: Path, err: Path) -> None:
             most = pages * resource.getpagesize() + asked["memory"]
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
         sys.argv = ["sequester", *asked["arguments"]]
+        application.run = _interruptible(application.run)
         _SHIM.shim_begin()
         main()
     except SystemExit as ended:
@@ -110,6 +115,19 @@ def _run(asked: dict[str, Any], out: Path, err: Path) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def _interruptible(run: Callable[[], None]) -> Callable[[], None]:
+    """The same, with Ctrl-C let through while it runs."""
+
+    def interruptible() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        try:
+            run()
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+    return interruptible
 
 
 if __name__ == "__main__":
