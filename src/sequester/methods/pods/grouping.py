@@ -13,6 +13,9 @@ Places = NDArray[np.float64]
 _NEAR, _WHO, _FEW = 16, 10, 8_000
 """Pods nearby that are looked at, people with the same seat, and the rows up to which all of these are."""
 
+_AGAIN = 4
+"""How often classes are opened, and pods turned round three of them, before people are exchanged."""
+
 _APART = 64.0
 
 _MANY = 200_000
@@ -27,7 +30,10 @@ def group(
     place  (rows, attributes); of rows about nobody it is not looked at, they are where their pod is
     key    per row, who may change places: those with the same number
     """
+    from sequester.methods.pods.opening import open_classes
+    from sequester.methods.pods.rotating import rotate_pods
     from sequester.methods.pods.sharing import exchange, share_pods
+    from sequester.methods.pods.shelves import Pods
 
     pod = pod.copy()
     # Of many people not everything is tried.
@@ -46,7 +52,13 @@ def group(
             of_pod[pod] = member
             of_pod = _split(of_pod, low, high, size, k)
         near = _near(low, high)
-        share_pods(of_pod, low, high, size, people, near, np.zeros(len(size), np.int64), k, passes)
+        kind = np.zeros(len(size), np.int64)
+        share_pods(of_pod, low, high, size, people, near, kind, k, passes)
+        pods = Pods(low, high, size, people, near)
+        for _ in range(_AGAIN if len(pod) <= _MANY else 0):
+            if not open_classes(of_pod, pods, k) + rotate_pods(of_pod, pods, k):
+                break
+            share_pods(of_pod, low, high, size, people, near, kind, k, passes)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
         member = of_pod[pod].astype(np.int64)
         order = np.argsort(key, kind="stable")
