@@ -15,7 +15,7 @@ from benchmarks.pods import LINEAGE, RESILIENT, THRIFTY
 from benchmarks.pods_panels import nlswork, publish
 
 from experiments.tables import table
-from sequester.methods.pods import make, pairing, sharing
+from sequester.methods.pods import make, opening, pairing, rotating, sharing
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "thrifty": {"decoys": THRIFTY},
@@ -31,6 +31,8 @@ def _choices() -> dict[str, AbstractContextManager[Any]]:
         "nobody changes places": patch.object(sharing, "exchange", _nothing),
         "pods stay in the class they were cut into": patch.object(sharing, "share_pods", _nothing),
         "neither": patch.multiple(sharing, exchange=_nothing, share_pods=_nothing),
+        "no classes are opened out of what others can spare": patch.object(opening, "open_classes", _nothing),
+        "pods do not turn round three classes": patch.object(rotating, "rotate_pods", _nothing),
         "rare types cost nothing": patch.object(pairing, "_FEW", 0.0),
         "links cost nothing": patch.object(pairing, "_LINK", 0.0),
         "couples stay while both are there": patch.object(make, "_ANEW", 0),
