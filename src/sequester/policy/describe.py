@@ -138,7 +138,7 @@ def _of_series(policy: Policy) -> Iterator[Promise]:
     bounded = [name for name in _staying(policy) if name in policy.sensitive and _is_bounded(policy, name)]
     what = f"any value of {_listed(bounded)} more surely than its bound" if bounded else ""
     if "insider" in protect.against and _staying(policy):
-        also = ", decoys counted," if isinstance(policy.method, Pods) else ""
+        also = " (decoys count)" if isinstance(policy.method, Pods) else ""
         some = ", one of whom has a value with a bound," if policy.bounds_values else ""
         yield Promise(
             f"No set of fewer than {_people(protect.fewest)}{also}{some} falls out when classes of two releases are "
