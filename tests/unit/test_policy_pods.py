@@ -305,7 +305,7 @@ def _said(**keys: Any) -> tuple[str, str, str]:
 def test_what_pods_promise_is_said_in_words() -> None:
     promised, missing, think = _said()
     assert "Every class has at least 5 rows; some may be decoys" in promised
-    assert "No set of fewer than 5 people, decoys counted," in promised
+    assert "No set of fewer than 5 people (decoys count)" in promised
     assert "At most 8 people hang together" in promised
     assert "works it backwards" in missing
     assert "how many people of a release have each value" in missing
@@ -318,7 +318,7 @@ def test_what_more_is_asked_of_pods_is_said_in_words() -> None:
     promised, missing, think = _said(
         protect=protect, method={"name": "pods", "blind": True}, impossible=[{"sex": "M", "illness": "a1"}], decoys=0.2
     )
-    assert "No set of fewer than 2 people, decoys counted," in promised
+    assert "No set of fewer than 2 people (decoys count)" in promised
     assert "At most 12 people hang together" in promised
     assert "is never surer than 70% of anybody's value of illness" in promised
     assert "hang together" not in missing
