@@ -12,8 +12,10 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from seated import CORRUPTIONS, Seated, corrupted, seated
-from sequester.attacks.audit import SMALLEST, Audit, Audited
+from sequester.attacks.attack import Audited
+from sequester.attacks.audit import Audit
 from sequester.attacks.proven import check_pods
+from sequester.attacks.registry import attack_of
 from sequester.attacks.witness import REFUSED, Witness
 from sequester.history.seats import Seats
 from worlds import CLEAR, Knowledge, TooMany
@@ -108,7 +110,7 @@ def check_verdict(case: Seated) -> None:
         event(f"{attack} found: {bool(own)}")
         if attack in without.measures and len(left) == len(findings):
             one, other = with_.measures[attack], exact[attack]
-            assert one <= other + CLEAR if attack in SMALLEST else one >= other - CLEAR
+            assert one <= other + CLEAR if attack_of(attack).smallest else one >= other - CLEAR
     if not case.proves():
         assert with_.measures == without.measures
         assert with_.findings == without.findings
@@ -223,7 +225,7 @@ def test_after_an_audit_that_held_the_next_says_what_one_of_everything_says(seed
     for attack, reached in later.measures.items():
         # What pods prove is asked of types that occur, and these only become more.
         assert reached == pytest.approx(whole.measures[attack]) or attack in ("row-order", "tracing", "difference")
-        if attack in SMALLEST:
+        if attack_of(attack).smallest:
             assert reached <= whole.measures[attack] + CLEAR
     event(f"holds: {later.holds}")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
-from sequester.attacks.adversary import ATTACKS
+from sequester.attacks.registry import attacks_of
 from sequester.errors import PolicyError
 from sequester.policy.describe import promises, unpromised
 
@@ -134,7 +134,7 @@ def test_a_promise_about_the_series_names_an_adversary_of_the_policy_and_attacks
 ) -> None:
     assert set(said(rules).get("the series", [])) == series
     for promise in promises(rules):
-        assert set(promise.attacks) <= set(ATTACKS[promise.against])
+        assert set(promise.attacks) <= set(attacks_of(promise.against))
         assert (promise.about == "each release") == (promise.against == "outsider")
 
 

@@ -1,1 +1,1 @@
-"""Every way to use what was published: one module per attack, each from a history to findings with witnesses."""
+"""Every way to use what was published: one module per attack, from a history to findings, and its declaration."""

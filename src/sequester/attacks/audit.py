@@ -5,15 +5,16 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sequester.attacks.adversary import ATTACKS, Knowledge, chosen_attacks, why_untried
+from sequester.attacks.adversary import Knowledge, chosen_attacks
+from sequester.attacks.attack import Attack, Audited, Question
 from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.registry import attack_of, attacks_of
 from sequester.attacks.untried import Untried
-from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.history.seats import Seats
@@ -23,22 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sequester.attacks.believed import Beliefs, Believed
+    from sequester.attacks.believed import Believed
     from sequester.attacks.exposure import Noted
-    from sequester.attacks.witness import Witness
 
 Progress = Callable[[str, int, int], None]
-
-SMALLEST = frozenset({"k", "diversity", "forward", "cross", "backward", "difference", "tracing", "complementary"})
-"""Measures where the smallest over several sensitive attributes is the worst; of the others the largest is."""
-
-
-@dataclass(frozen=True)
-class Audited:
-    """An audit before, which held: of so many releases, the first ones, by the same pods, and what it measured."""
-
-    releases: int
-    measures: Mapping[str, float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +35,6 @@ class Audit:
     """Who is exposed, what was tried, what it reached, and what was not tried, about which nothing is said.
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
-    `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it.
     `pods` is what the check of recorded pods came to, in numbers; None without any.
     `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it. `belief`
     says how sure somebody without prejudice could be, where that was asked or promised.
@@ -86,7 +74,7 @@ class Audit:
         if not 1 <= number <= len(self.findings):
             raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
         finding = self.findings[number - 1]
-        alone = _needs_nobody(finding.attack, registered=not finding.people)
+        alone = _needs_nobody(attack_of(finding.attack), registered=not finding.people)
         alone |= finding.adversary == "neighbor" and (not finding.people or "certain" in finding.witness)
         return explain(finding, self.published if alone and self.published else self.histories)
 
@@ -215,14 +203,15 @@ def audit_histories(
     """
     from sequester.attacks.believed import Beliefs, believable
 
-    attacks = chosen_attacks(against) if knowledge is None else knowledge.attacks()
+    attacks = [attack_of(name) for name in (chosen_attacks(against) if knowledge is None else knowledge.attacks())]
     merged = any(release.certain is not None for history in published or () for release in history.releases)
-    if merged and "intersection" not in attacks and set(attacks) & set(ATTACKS["insider"]):
+    names = [attack.name for attack in attacks]
+    if merged and "intersection" not in names and set(names) & set(attacks_of("insider")):
         # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
-        attacks = (*attacks, "intersection")
+        attacks.append(attack_of("intersection"))
     findings: list[Finding] = []
     measures: dict[str, float] = {}
-    tried = []
+    tried: list[str] = []
     notes = [note for history in histories for note in history.notes]
     witness, pods = None, None
     if before is not None and before.releases >= len(histories[0]):
@@ -247,45 +236,39 @@ def audit_histories(
         decoy = seats.decoy
     beliefs = Beliefs(rows, None if witness is None else witness.seats)
     labels = None if rows is None else rows.labels
-    rules = _Rules(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
+    asked = Question(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
     unsolved = 0
     untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for number, attack in enumerate(attacks):
         if progress is not None:
-            progress(attack, number, len(attacks))
+            progress(attack.name, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
-        looked_at = published if published and alone else _looked_at(attack, histories, rows)
+        looked_at = histories if rows is None else attack.looks_at(histories, rows)
+        looked_at = published if published and alone else looked_at
         # What a neighbor learns from the published classes alone, he learns with a population too.
-        again = published if published and attack in ATTACKS["neighbor"] else ()
+        again = published if published and attack.adversary == "neighbor" else ()
         reasons: dict[str, list[str]] = {}
         for history in (*looked_at, *again):
-            result = _bounded(attack, history, _try(attack, history, rules), rules)
+            result = _bounded(attack, history, _try(attack, history, asked), asked)
             name = history.attribute or None
             found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
             findings += _untold(found, findings) if history in again and not merged else found
             notes += result.notes
             unsolved += result.unsolved
             if result.measure is not None:
-                pick = min if attack in SMALLEST else max
-                known = result.measure if before is None else before.measures.get(attack, result.measure)
-                measures[attack] = pick(result.measure, known, measures.get(attack, result.measure))
+                known = result.measure if before is None else before.measures.get(attack.name, result.measure)
+                measures[attack.name] = attack.worse(result.measure, known, measures.get(attack.name, result.measure))
             elif not result.findings and history not in again:
-                why = why_untried(
-                    attack,
-                    history,
-                    lifetime=policy.protect.lifetime is not None,
-                    belief=policy.protect.belief is not None,
-                )
-                reasons.setdefault(why, []).append(history.attribute)
-            if (result.measure is not None or result.findings) and attack not in tried:
-                tried.append(attack)
+                reasons.setdefault(attack.why_untried(history, policy), []).append(history.attribute)
+            if (result.measure is not None or result.findings) and attack.name not in tried:
+                tried.append(attack.name)
         for why, attributes in reasons.items():
             on = () if len(attributes) == len(looked_at) else tuple(attributes)
-            untried.setdefault((on, why), []).append(attack)
-    apart = [attack for attack in attacks if attack in ATTACKS["neighbor"]]
+            untried.setdefault((on, why), []).append(attack.name)
+    apart = [attack.name for attack in attacks if attack.adversary == "neighbor"]
     if rows is not None and rows.counted is None and apart:
         untried[(WHOLE_ROW,), "there are too many different rows to count them"] = apart
-    if registered is not None and "breach" not in attacks:
+    if registered is not None and not any(attack.values == "transient" for attack in attacks):
         notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
     if belief or policy.protect.belief is not None:
@@ -304,46 +287,6 @@ def audit_histories(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Rules:
-    """What is the same for all attacks of one audit."""
-
-    policy: Policy
-    semantics: Semantics
-    registered: NDArray[np.int32] | None
-    labels: Labels | None
-    witness: Witness | None = None
-    decoy: NDArray[np.bool_] | None = None
-    before: Audited | None = None
-    beliefs: Beliefs = field(kw_only=True)
-
-    def since(self, attack: str) -> int:
-        """How many releases, the first ones, an audit before has measured."""
-        return self.before.releases if self.before is not None and attack in self.before.measures else 0
-
-
-def _looked_at(attack: str, histories: Sequence[History], rows: Rows | None) -> Sequence[History]:
-    """What an attack is tried on: the attributes, or rows with all their cells, which tell at least as much.
-
-    Rows come first where both are looked at, and the attributes after them.
-    """
-    if rows is None:
-        return histories
-    if attack == "belief":
-        from sequester.attacks.believed import believable
-
-        return believable(histories, rows)
-    if attack == "tracing":
-        return (rows.people,)
-    if attack == "deniability":
-        return (*histories, rows.people)
-    if rows.counted is not None and attack in ("forward", "cross", "backward"):
-        return (rows.counted,)
-    if rows.counted is not None and attack in ("intersection", "difference"):
-        return (*histories, rows.counted)
-    return histories
-
-
 def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
     """Findings about nobody in particular that are not told of somebody already, in the same classes."""
 
@@ -354,34 +297,35 @@ def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Findin
     return [finding for finding in findings if key(finding) not in known]
 
 
-def _needs_nobody(attack: str, *, registered: bool) -> bool:
+def _needs_nobody(attack: Attack, *, registered: bool) -> bool:
     """Whether an attack looks at published classes only, not at who is in them."""
-    return attack in (*ATTACKS["outsider"], *ATTACKS["any"]) or (attack == "breach" and registered)
+    return attack.classes_only or (attack.values == "transient" and registered)
 
 
-def _bounded(attack: str, history: History, result: Result, rules: _Rules) -> Noted:
+def _bounded(attack: Attack, history: History, result: Result, asked: Question) -> Noted:
     """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
     from sequester.attacks.exposure import Noted, keep_worst, say_more
 
-    if rules.witness is not None and result.findings:
+    if asked.witness is not None and result.findings:
         from sequester.attacks.proven import of_people
 
-        result = of_people(result, history, rules.witness, smallest=attack in SMALLEST)
+        result = of_people(result, history, asked.witness, smallest=attack.smallest)
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
-    return Noted(findings, result.measure, (*notes, *say_more(attack, attribute, more)), unsolved=result.unsolved)
+    return Noted(findings, result.measure, (*notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved)
 
 
-def _try(attack: str, history: History, rules: _Rules) -> Result:
-    result = _try_published(attack, history, rules)
-    whole = history.attribute == WHOLE_ROW or rules.labels is None
-    if attack != "deniability" or rules.decoy is None or not whole or not history.permanent:
+def _try(attack: Attack, history: History, asked: Question) -> Result:
+    """What was published, and the true totals where they are known."""
+    result = _try_published(attack, history, asked)
+    whole = history.attribute == WHOLE_ROW or asked.labels is None
+    if attack.name != "deniability" or asked.decoy is None or not whole or not history.permanent:
         return result
     from sequester.attacks.totals import find_totals
 
-    labels = Labels.of_history(history) if rules.labels is None else rules.labels
-    more = find_totals(history, labels, rules.decoy)
+    labels = Labels.of_history(history) if asked.labels is None else asked.labels
+    more = find_totals(history, labels, asked.decoy)
     measures = [one.measure for one in (result, more) if one.measure is not None]
     return replace(
         more,
@@ -391,67 +335,18 @@ def _try(attack: str, history: History, rules: _Rules) -> Result:
     )
 
 
-def _try_published(attack: str, history: History, rules: _Rules) -> Result:
-    """What was published, and nothing else that somebody may know."""
-    from sequester.attacks import (
-        backward,
-        breach,
-        complementary,
-        cross,
-        deniability,
-        difference,
-        forward,
-        intersection,
-        row_order,
-        single,
-        tracing,
-    )
-    from sequester.attacks.deniability_labels import find_labels
-    from sequester.attacks.intersection_rows import find_rows
-
-    modules: dict[str, Any] = {
-        "difference": difference,
-        "deniability": deniability,
-        "forward": forward,
-        "cross": cross,
-        "backward": backward,
-        "intersection": intersection,
-    }
-    match attack:
-        case "confidence" if rules.registered is not None and rests_on_lifetime(rules.policy, history.attribute):
-            # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
+def _try_published(attack: Attack, history: History, asked: Question) -> Result:
+    """What was published, and nothing else that somebody may know; what pods prove is not tried."""
+    if attack.values == "permanent":
+        if not history.permanent:
             return Result()
-        case "k" | "confidence" | "diversity" | "closeness":
-            return single.find(history, attack, alpha=rules.policy.protect.alpha, since=rules.since(attack))
-        case "breach":
-            lifetime = rules.policy.protect.lifetime
-            # Of a value that stays the releases do not add up: it is the same one each time.
-            if lifetime is None or history.permanent:
-                return Result()
-            return breach.find(history, l=lifetime.l, registered=rules.registered)
-        case "belief":
-            return rules.beliefs.find(history, rules.policy.protect.belief)
-        case "row-order":
-            return row_order.find(history)
-        case "complementary":
-            return complementary.find(history, semantics=rules.semantics)
-        case _:
-            if not history.permanent:
-                return Result()
-            if rules.witness is not None:
-                from sequester.attacks.proven import proven
+        if asked.witness is not None:
+            from sequester.attacks.proven import proven
 
-                settled = proven(attack, history, rules.witness, since=rules.since(attack))
-                if settled is not None:
-                    return settled
-            if attack == "tracing":
-                return tracing.find(history, semantics=rules.semantics, labels=rules.labels)
-            if history.attribute == WHOLE_ROW and attack in ("deniability", "intersection"):
-                assert rules.labels is not None
-                ask = find_labels if attack == "deniability" else find_rows
-                return ask(history, rules.labels)
-            result: Result = modules[attack].find(history, semantics=rules.semantics)
-            return result
+            settled = proven(attack.name, history, asked.witness, since=asked.since(attack.name))
+            if settled is not None:
+                return settled
+    return attack.find(history, asked)
 
 
 def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:

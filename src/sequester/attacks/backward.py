@@ -7,7 +7,8 @@ newcomer; None when nobody joined, or when people left between all pairs of rele
 
 from __future__ import annotations
 
-from sequester.attacks.compose import search
+from sequester.attacks.attack import Attack, fewest, whole_rows
+from sequester.attacks.compose import search, tell_cracks, unknown_neighbors
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
@@ -15,3 +16,23 @@ from sequester.history import History
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
     """Classes with a newcomer for whom too few rows remain."""
     return search(history, "backward", semantics=semantics)
+
+
+def _nothing(history: History) -> str:
+    if history.trajectories is None:
+        return unknown_neighbors(history)
+    return "between every two releases nobody joined, or somebody left"
+
+
+ATTACK = Attack(
+    name="backward",
+    adversary="neighbor",
+    title="Rows left to a newcomer (backward)",
+    find=lambda history, asked: find(history, semantics=asked.semantics),
+    smallest=True,
+    required=fewest,
+    values="permanent",
+    looks_at=whole_rows,
+    story=tell_cracks,
+    nothing=_nothing,
+)

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import UNPROMISED, Attack
 from sequester.attacks.belief import Belief, believe
+from sequester.attacks.deniability import unbounded
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding
 from sequester.attacks.resilience import Resilience, resilience
@@ -118,3 +121,29 @@ def _finding(history: History, belief: Belief, people: Sequence[int], limit: flo
         witness={"published": published, "rounds": belief.rounds, "missed": belief.missed},
         attribute=question.attribute,
     )
+
+
+def _story(finding: Finding, history: History) -> str:
+    return (
+        "Whoever knows who is in which class and prefers no value to another believes that "
+        f"{words.names(finding.people)} has {finding.value} with {words.share(finding.observed)}: of all beliefs that "
+        "add up to the rows of every class of every release this is the most even one. The rows of the classes below "
+        "alone need not show it."
+    )
+
+
+ATTACK = Attack(
+    name="belief",
+    adversary="insider",
+    title="Belief of somebody without prejudice",
+    find=lambda history, asked: asked.beliefs.find(history, asked.policy.protect.belief),
+    smallest=False,
+    required=lambda policy, bound: None if policy.protect.belief is None else float(policy.protect.belief),
+    values="permanent",
+    releases=1,
+    knows_people=True,
+    looks_at=believable,
+    story=_story,
+    unpromised=lambda policy: UNPROMISED if policy.protect.belief is None else None,
+    nothing=unbounded,
+)

@@ -29,6 +29,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import Attack, Question
 from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.guarantees.criterion import exact
@@ -217,3 +219,39 @@ def _finding(
     if any(crowd.shared[release][number] for release, number in exposure.classes):
         witness["overlapping"] = True
     return exposure.tell(history, "breach", "lifetime", required=limit, observed=chance, witness=witness)
+
+
+def _find(history: History, asked: Question) -> Result:
+    lifetime = asked.policy.protect.lifetime
+    # Of a value that stays the releases do not add up: it is the same one each time.
+    if lifetime is None or history.permanent:
+        return Result()
+    return find(history, l=lifetime.l, registered=asked.registered)
+
+
+def _story(finding: Finding, history: History) -> str:
+    parts = [
+        f"{one['with_value']} of {one['among']} in class {one['class']} of release {one['release']}"
+        for one in finding.witness["factors"]
+    ]
+    most = "at most " if finding.witness.get("overlapping") else ""
+    return (
+        f"In every release the chance of {finding.value} is the rows with it among the people who may have them: "
+        f"{words.listed(parts)}. Over all releases together the chance that it was {words.names(finding.people)}'s at "
+        f"least once is {most}{words.share(finding.observed)}."
+    )
+
+
+ATTACK = Attack(
+    name="breach",
+    adversary="lifetime",
+    title="Chance of ever being linked to a value",
+    find=_find,
+    smallest=False,
+    required=lambda policy, bound: None if policy.protect.lifetime is None else 1 / policy.protect.lifetime.l,
+    values="transient",
+    releases=1,
+    knows_people=True,
+    story=_story,
+    unpromised=lambda policy: "the policy has no `protect.lifetime`" if policy.protect.lifetime is None else None,
+)

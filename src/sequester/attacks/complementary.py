@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.attack import Attack, fewest
 from sequester.attacks.cracks import compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.domain import notation
@@ -227,3 +228,15 @@ class _Couples:
         start, stop = (np.searchsorted(self.key, wanted, side=side) for side in _SIDES)
         found = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
         return tuple(self.ids[person] for person in np.sort(np.concatenate(found)).tolist())
+
+
+ATTACK = Attack(
+    name="complementary",
+    adversary="any",
+    title="People linked by other releases",
+    find=lambda history, asked: find(history, semantics=asked.semantics),
+    smallest=True,
+    required=fewest,
+    classes_only=True,
+    nothing=lambda history: "no row is certain to have its own row in another release",
+)

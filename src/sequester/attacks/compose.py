@@ -17,12 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import NOBODY_IN_COMMON
 from sequester.attacks.buddies import Classes, Counts
 from sequester.attacks.cracks import Comparison, closed_between, closed_unforced, compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.history import History
 
-Attack = Literal["forward", "cross", "backward"]
+Way = Literal["forward", "cross", "backward"]
 
 _MANY = int(np.iinfo(np.int64).max >> 8)
 
@@ -39,7 +41,7 @@ class _Targets:
         return _Targets(self.first[chosen], self.second[chosen], self.remaining[chosen])
 
 
-def search(history: History, attack: Attack, *, semantics: Semantics) -> Result:
+def search(history: History, attack: Way, *, semantics: Semantics) -> Result:
     """One of the three attacks on all pairs of releases and, where people are known, on their whole histories.
 
     The measure is the least number of rows that remain for a target, None when nobody can be one. Without people, and
@@ -71,7 +73,7 @@ def search(history: History, attack: Attack, *, semantics: Semantics) -> Result:
     return Result(findings, min(least, default=None))
 
 
-def _list_targets(comparison: Comparison, attack: Attack, *, paper: bool) -> _Targets:
+def _list_targets(comparison: Comparison, attack: Way, *, paper: bool) -> _Targets:
     if attack == "backward":
         if paper:
             classes, remaining = np.arange(len(comparison.after), dtype=np.int32), closed_unforced(comparison)
@@ -92,7 +94,7 @@ def _keep_worst(classes: Classes, total: Counts) -> Counts:
     return kept
 
 
-def _tell_pairs(comparison: Comparison, attack: Attack, targets: _Targets) -> Iterator[Finding]:
+def _tell_pairs(comparison: Comparison, attack: Way, targets: _Targets) -> Iterator[Finding]:
     releases = (comparison.first, comparison.second)
     rows = zip(targets.first.tolist(), targets.second.tolist(), targets.remaining.tolist(), strict=True)
     for first, second, remaining in rows:
@@ -103,7 +105,7 @@ def _tell_pairs(comparison: Comparison, attack: Attack, targets: _Targets) -> It
 
 def _tell(
     history: History,
-    attack: Attack,
+    attack: Way,
     releases: tuple[int, ...],
     *,
     places: list[tuple[int, int]],
@@ -144,7 +146,7 @@ class _Composed:
         return _Composed(self.number[chosen], self.remaining[chosen], self.total[chosen], self.alone[chosen])
 
 
-def _compose(history: History, comparisons: list[Comparison], attack: Attack) -> _Composed:
+def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _Composed:
     assert history.trajectories is not None
     path = history.trajectories.path
     width = len(history.values) if history.permanent else 1
@@ -162,7 +164,7 @@ def _compose(history: History, comparisons: list[Comparison], attack: Attack) ->
 
 
 def _tell_composed(
-    history: History, comparisons: list[Comparison], attack: Attack, composed: _Composed
+    history: History, comparisons: list[Comparison], attack: Way, composed: _Composed
 ) -> Iterator[Finding]:
     assert history.trajectories is not None
     order = np.argsort(history.trajectories.of, kind="stable")
@@ -217,3 +219,24 @@ def _joins(comparison: Comparison, path: Classes) -> bool:
     """Whether people of this path joined between two releases that a B-attack can use."""
     absent, there = path[comparison.first] < 0, path[comparison.second] >= 0
     return bool(absent and there and len(comparison.joined))
+
+
+def tell_cracks(finding: Finding, history: History) -> str:
+    """Which rows are excluded, and how many remain."""
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, the classes below are somebody's, since rows fit nowhere "
+            "else. Rows of the two releases stand for the same people where they can; those that cannot be that "
+            f"person's are excluded, and {finding.observed:g} remain that may be."
+        )
+    return (
+        "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
+        f"target's are excluded, and {finding.observed:g} remain for {words.names(finding.people)}."
+    )
+
+
+def unknown_neighbors(history: History) -> str:
+    """Why there was nobody to look at."""
+    if history.trajectories is None:
+        return "who is in which class is not known, and nobody is certain to be where it would tell something"
+    return NOBODY_IN_COMMON

@@ -27,13 +27,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Question, largest_share
 from sequester.attacks.components import Components, components
+from sequester.attacks.deniability_story import tell_sum
 from sequester.attacks.finding import Result, Semantics
 from sequester.attacks.program import Floats, Mask, Program, program_of, relax, stretch
 from sequester.attacks.reckoning import report
 from sequester.attacks.refutation import Refutation, refute
 from sequester.attacks.trajectory import bounds_of, excess
 from sequester.history import History
+from sequester.history.label import WHOLE_ROW
 
 # How far above 1 the solver may put a strain that is exactly 1.
 _NOISE = 1e-6
@@ -168,3 +171,33 @@ def _strain(history: History, program: Program, proofs: list[Refutation]) -> flo
         return least
     found = stretch(program, program.blocks()[1])
     return least if found is None else max(least, float(found[0].max()))
+
+
+def _find(history: History, asked: Question) -> Result:
+    if history.attribute != WHOLE_ROW:
+        return find(history, semantics=asked.semantics)
+    from sequester.attacks.deniability_labels import find_labels
+
+    assert asked.labels is not None
+    return find_labels(history, asked.labels)
+
+
+def unbounded(history: History) -> str:
+    """Why there was nobody to look at."""
+    return "no value has a bound" if all(bound >= 1 for bound in history.bounds) else NOBODY_IN_COMMON
+
+
+ATTACK = Attack(
+    name="deniability",
+    adversary="insider",
+    title="Confidence no belief can avoid",
+    find=_find,
+    smallest=False,
+    required=largest_share,
+    values="permanent",
+    releases=1,
+    knows_people=True,
+    looks_at=lambda histories, rows: (*histories, rows.people),
+    story=tell_sum,
+    nothing=unbounded,
+)

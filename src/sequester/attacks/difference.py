@@ -22,6 +22,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import Attack, attributes_and_rows, fewest
 from sequester.attacks.difference_cells import Cells, Remainder, directions
 from sequester.attacks.difference_size import determined
 from sequester.attacks.difference_span import combinations
@@ -210,3 +212,38 @@ def _breaks(history: History, counts: NDArray[np.int64], size: NDArray[np.int64]
     """Whether a trajectory has the value too often; if none has, no set made of trajectories has."""
     bound = history.bounds[value]
     return bool((bound.denominator * counts[:, value] > bound.numerator * size).any())
+
+
+def _story(finding: Finding, history: History) -> str:
+    later, earlier = finding.releases[-1], finding.releases[0]
+    subject = words.names(finding.people)
+    if "combination" in finding.witness:
+        return (
+            f"Add and subtract the classes below of the releases {words.listed(finding.releases)}, each as often as "
+            f"the witness says: everybody cancels out but {words.people(finding.observed)}, {subject}."
+        )
+    if not finding.about_value:
+        return (
+            f"Adding up whole classes of release {later} and taking away whole classes of release {earlier} (or the "
+            f"other way round) leaves {words.people(finding.observed)}: {subject}. "
+            "Everything published about the rest cancels out."
+        )
+    return (
+        f"Take the classes below of one release away from those of the other. The people who remain are {subject}, "
+        f"and at least {words.share(finding.observed)} of them must have {finding.value}, because the classes taken "
+        "away do not hold enough of it."
+    )
+
+
+ATTACK = Attack(
+    name="difference",
+    adversary="insider",
+    title="People left by subtracting releases",
+    find=lambda history, asked: find(history, semantics=asked.semantics),
+    smallest=True,
+    required=fewest,
+    values="permanent",
+    knows_people=True,
+    looks_at=attributes_and_rows,
+    story=_story,
+)

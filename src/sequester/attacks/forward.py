@@ -7,7 +7,8 @@ the least total over all targets; a requirement of k people asks for at least k.
 
 from __future__ import annotations
 
-from sequester.attacks.compose import search
+from sequester.attacks.attack import Attack, fewest, whole_rows
+from sequester.attacks.compose import search, tell_cracks, unknown_neighbors
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
@@ -15,3 +16,17 @@ from sequester.history import History
 def find(history: History, *, semantics: Semantics = "exact") -> Result:
     """Targets of whose rows in the earlier release fewer remain than is required."""
     return search(history, "forward", semantics=semantics)
+
+
+ATTACK = Attack(
+    name="forward",
+    adversary="neighbor",
+    title="Rows left to an earlier target (forward)",
+    find=lambda history, asked: find(history, semantics=asked.semantics),
+    smallest=True,
+    required=fewest,
+    values="permanent",
+    looks_at=whole_rows,
+    story=tell_cracks,
+    nothing=unknown_neighbors,
+)

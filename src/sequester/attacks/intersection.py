@@ -24,11 +24,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import Attack, Question, attributes_and_rows, largest_share
+from sequester.attacks.compose import unknown_neighbors
 from sequester.attacks.cracks import compare
 from sequester.attacks.exposure import Exposure, Noted, gather, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.posterior import find_posterior
 from sequester.history import History
+from sequester.history.label import WHOLE_ROW
 
 Reading = Literal["multiset", "set", "posterior"]
 Table = NDArray[np.int64]
@@ -241,3 +245,40 @@ def _finding(
     }
     bound = history.bounds[exposure.value]
     return exposure.tell(history, "intersection", "neighbor", required=bound, observed=share, witness=witness)
+
+
+def _find_asked(history: History, asked: Question) -> Result:
+    if history.attribute != WHOLE_ROW:
+        return find(history, semantics=asked.semantics)
+    from sequester.attacks.intersection_rows import find_rows
+
+    assert asked.labels is not None
+    return find_rows(history, asked.labels)
+
+
+def _story(finding: Finding, history: History) -> str:
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, somebody is in both classes below, of the releases "
+            f"{words.listed(finding.releases)}: their rows fit nowhere else. Whoever that is may have what both "
+            f"classes have, and of that {words.share(finding.observed)} is {finding.value}."
+        )
+    return (
+        f"{words.names(finding.people)} must be in one class of each of the releases {words.listed(finding.releases)}, "
+        "so the value is one that all these classes have. Of what they share, "
+        f"{words.share(finding.observed)} is {finding.value}."
+    )
+
+
+ATTACK = Attack(
+    name="intersection",
+    adversary="neighbor",
+    title="Confidence from intersecting releases",
+    find=_find_asked,
+    smallest=False,
+    required=largest_share,
+    values="permanent",
+    looks_at=attributes_and_rows,
+    story=_story,
+    nothing=unknown_neighbors,
+)

@@ -23,6 +23,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.attack import Attack
 from sequester.attacks.chance import log_chance, log_equal_runs
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.history import History, Publication
@@ -228,3 +229,28 @@ def _grams(values: NDArray[np.int32], length: int) -> Integers:
         _, found = np.unique(ahead.astype(np.int64) * (int(found.max()) + 1) + behind, return_inverse=True)
         have += step
     return found.astype(np.int64)
+
+
+def _story(finding: Finding, history: History) -> str:
+    return (
+        "The rows of two releases are in the same order far more often than chance allows, so a row of one can be "
+        "joined with the row of the other by its number. Publish rows in a fresh random order."
+    )
+
+
+def _nothing(history: History) -> str:
+    if not any(len(release.row_class) for release in history.releases[:-1]):
+        return "the ledger does not keep the order of rows, which is drawn anew for every release"
+    return "rows are written class by class or value by value, or the same are published again"
+
+
+ATTACK = Attack(
+    name="row-order",
+    adversary="any",
+    title="Agreement of row orders beyond chance",
+    find=lambda history, asked: find(history),
+    smallest=False,
+    classes_only=True,
+    story=_story,
+    nothing=_nothing,
+)

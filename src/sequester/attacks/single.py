@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.attack import UNPROMISED, Attack, Question, largest_share
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK, Confidence, ShareBound
 from sequester.guarantees.criterion import Criterion
+from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.history import History
+from sequester.policy.model import Policy
 
 
 def find(history: History, attack: str, *, alpha: float | Mapping[str, float] | None = None, since: int = 0) -> Result:
@@ -117,3 +120,48 @@ class _Members:
         order, classes = self._sorted[release]
         start, end = np.searchsorted(classes, [number, number + 1])
         return tuple(self._history.people[person] for person in order[start:end].tolist())
+
+
+def _declare(
+    name: str, title: str, *, smallest: bool, required: Callable[[Policy, float | None], float | None]
+) -> Attack:
+    def find_classes(history: History, asked: Question) -> Result:
+        if name == "confidence" and asked.registered is not None and rests_on_lifetime(asked.policy, history.attribute):
+            # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
+            return Result()
+        return find(history, name, alpha=asked.policy.protect.alpha, since=asked.since(name))
+
+    return Attack(
+        name=name,
+        adversary="outsider",
+        title=title,
+        find=find_classes,
+        smallest=smallest,
+        required=required,
+        releases=1,
+        classes_only=True,
+        nothing=lambda history: UNPROMISED,
+    )
+
+
+ATTACKS = (
+    _declare(
+        "k",
+        "People with the same published row",
+        smallest=True,
+        required=lambda policy, bound: float(policy.protect.k),
+    ),
+    _declare("confidence", "Share of one sensitive value in a class", smallest=False, required=largest_share),
+    _declare(
+        "diversity",
+        "Different sensitive values in a class",
+        smallest=True,
+        required=lambda policy, bound: None if policy.protect.diversity is None else policy.protect.diversity.l,
+    ),
+    _declare(
+        "closeness",
+        "Distance of a class from the table",
+        smallest=False,
+        required=lambda policy, bound: None if policy.protect.closeness is None else policy.protect.closeness.t,
+    ),
+)

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks import words
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.index import Index
@@ -136,3 +138,30 @@ class _Told:
             witness={"row": (*where, value), "rows": self.rows[row], "candidates": owners},
             attribute=self.history.attribute,
         )
+
+
+def _story(finding: Finding, history: History) -> str:
+    release, number, value = finding.witness["row"]
+    return (
+        f"Take a row with {value} in class {number} of release {release}. Whoever owns it is in that class, and keeps "
+        "what the row shows. Of all ways to hand the published rows to the people who were in each class, over all "
+        f"releases together, none gives this row to anybody but {words.people(finding.observed)}: "
+        f"{words.names(finding.people)}."
+    )
+
+
+ATTACK = Attack(
+    name="tracing",
+    adversary="insider",
+    title="People who can own a traced row",
+    find=lambda history, asked: find(history, semantics=asked.semantics, labels=asked.labels),
+    smallest=True,
+    required=fewest,
+    values="permanent",
+    knows_people=True,
+    looks_at=lambda histories, rows: (rows.people,),
+    story=_story,
+    nothing=lambda history: (
+        "who has which value is not known; give the person column" if history.value is None else NOBODY_IN_COMMON
+    ),
+)

@@ -157,8 +157,8 @@ def _show(found: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sequester.attacks.adversary import adversary_of
     from sequester.attacks.explain import headline
+    from sequester.attacks.registry import attack_of
     from sequester.cli.terminal import console
 
     screen = console()
@@ -171,7 +171,7 @@ def _show(found: Audit) -> None:
         works = sum(finding.attack == attack for finding in found.findings)
         table.add_row(
             Text(attack, "bold"),
-            adversary_of(attack),
+            attack_of(attack).adversary,
             found.reached(attack),
             str(works) if works else "none",
             Text(str(found.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),

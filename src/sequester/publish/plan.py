@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sequester.attacks.adversary import ATTACKS
 from sequester.attacks.untried import Untried
 from sequester.errors import DataError
 from sequester.ledger.state import folder_name
@@ -111,7 +110,7 @@ class Check:
     @property
     def about(self) -> str:
         """Each release, or the series."""
-        return "each release" if self.attack in ATTACKS["outsider"] else "the series"
+        return "each release" if self.adversary == "outsider" else "the series"
 
     @property
     def margin(self) -> float | None:

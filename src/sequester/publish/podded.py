@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sequester.attacks.audit import Audit, Audited, audit_histories
+from sequester.attacks.attack import Audited
+from sequester.attacks.audit import Audit, audit_histories
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
 from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement

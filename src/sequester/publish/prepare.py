@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.attacks.audit import Audited
+from sequester.attacks.attack import Audited
 from sequester.domain.codec import distinct, to_text
 from sequester.errors import DataError, GuaranteeError, LedgerError, Problem
 from sequester.guarantees.requirement import Requirement

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from sequester.attacks.adversary import adversary_of
-from sequester.attacks.audit import SMALLEST, Audit
+from sequester.attacks.audit import Audit
+from sequester.attacks.registry import attack_of
 from sequester.errors import GuaranteeError
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
@@ -113,29 +112,16 @@ def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool = F
 def checks_of(audit: Audit, policy: Policy) -> tuple[Check, ...]:
     """What the audit tried, required and reached, attack by attack."""
     broken = {finding.attack for finding in audit.findings}
-    required, fewest = _required(audit, policy), float(policy.protect.fewest)
-    return tuple(
-        Check(
-            attack=attack,
-            adversary=adversary_of(attack),
-            required=required.get(attack, fewest if attack in SMALLEST else None),
-            reached=audit.measures.get(attack),
-            holds=attack not in broken,
-        )
-        for attack in audit.tried
-    )
-
-
-def _required(audit: Audit, policy: Policy) -> Mapping[str, float | None]:
     bounds = {bound for history in audit.histories for bound in history.bounds if bound < 1}
     # With bounds that differ by value there is no one number to compare with; the findings compare each value.
-    confidence = float(min(bounds)) if len(bounds) == 1 else None
-    protect = policy.protect
-    return {
-        "k": float(protect.k),
-        **dict.fromkeys(("confidence", "intersection", "deniability"), confidence),
-        "diversity": None if protect.diversity is None else protect.diversity.l,
-        "closeness": None if protect.closeness is None else protect.closeness.t,
-        "belief": None if protect.belief is None else float(protect.belief),
-        "breach": None if protect.lifetime is None else 1 / protect.lifetime.l,
-    }
+    bound = float(min(bounds)) if len(bounds) == 1 else None
+    return tuple(
+        Check(
+            attack=attack.name,
+            adversary=attack.adversary,
+            required=attack.required(policy, bound),
+            reached=audit.measures.get(attack.name),
+            holds=attack.name not in broken,
+        )
+        for attack in map(attack_of, audit.tried)
+    )

@@ -24,23 +24,6 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .card span, footer { color: var(--soft); font-size: .85rem; } footer { margin-top: 3rem; }
 """
 
-_ATTACKS = {
-    "k": "People with the same published row",
-    "confidence": "Share of one sensitive value in a class",
-    "diversity": "Different sensitive values in a class",
-    "closeness": "Distance of a class from the table",
-    "forward": "Rows left to an earlier target (forward)",
-    "cross": "Rows left to an earlier target (cross)",
-    "backward": "Rows left to a newcomer (backward)",
-    "intersection": "Confidence from intersecting releases",
-    "difference": "People left by subtracting releases",
-    "tracing": "People who can own a traced row",
-    "deniability": "Confidence no belief can avoid",
-    "belief": "Belief of somebody without prejudice",
-    "breach": "Chance of ever being linked to a value",
-    "row-order": "Agreement of row orders beyond chance",
-    "complementary": "People linked by other releases",
-}
 _LOSSES = {
     "ail": "average information loss per record (AIL), summed over the quasi-identifiers",
     "ncp": "normalized certainty penalty (NCP), 0 to 1",
@@ -64,6 +47,8 @@ _DECOYS = (
 
 def release_page(facts: Mapping[str, Any]) -> str:
     """The page of a release, from what its `release.json` says."""
+    from sequester.attacks.registry import attack_of
+
     number = facts.get("number")
     title = f"{facts['series']}, release {number}: {facts['name']}" if number else str(facts["series"])
     parts = [
@@ -89,7 +74,7 @@ def release_page(facts: Mapping[str, Any]) -> str:
             _table(
                 ("attack", "adversary", "required", "reached", ""),
                 [
-                    (_ATTACKS.get(c["attack"], c["attack"]), c["adversary"], c["required"], c["reached"],
+                    (attack_of(c["attack"]).title, c["adversary"], c["required"], c["reached"],
                      _mark(c["holds"]))
                     for c in series
                 ],

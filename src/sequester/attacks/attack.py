@@ -1,0 +1,143 @@
+"""What an attack is: a declaration. Checks, measures, notes, stories and rows of reports are derived from it.
+
+Every module of an attack ends with its declaration, and `registry` lists them: a new attack is one file and one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sequester.attacks.finding import Adversary, Finding, Result, Semantics
+from sequester.attacks.words import tell_plainly
+from sequester.history import History
+from sequester.history.label import Labels, Rows
+from sequester.policy.model import Policy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sequester.attacks.believed import Beliefs
+    from sequester.attacks.witness import Witness
+
+ONE_RELEASE = "there is only one release"
+NOBODY_IN_COMMON = "no two releases have anybody in common"
+UNPROMISED = "the policy promises nothing of the kind"
+
+
+@dataclass(frozen=True)
+class Audited:
+    """An audit before, which held: of so many releases, the first ones, by the same pods, and what it measured."""
+
+    releases: int
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is the same for all attacks of one audit.
+
+    registered  (quasi-identifiers, people) codes of a registration list
+    labels      what rows show beside a single attribute, where that is more
+    witness     pods that were checked; `decoy` says who is nobody, to somebody who knows the true totals
+    """
+
+    policy: Policy
+    semantics: Semantics
+    registered: NDArray[np.int32] | None
+    labels: Labels | None
+    witness: Witness | None = None
+    decoy: NDArray[np.bool_] | None = None
+    before: Audited | None = None
+    beliefs: Beliefs = field(kw_only=True)
+
+    def since(self, attack: str) -> int:
+        """How many releases, the first ones, an audit before has measured."""
+        return self.before.releases if self.before is not None and attack in self.before.measures else 0
+
+
+def each_attribute(histories: Sequence[History], rows: Rows) -> Sequence[History]:
+    """Every sensitive attribute by itself."""
+    return histories
+
+
+def whole_rows(histories: Sequence[History], rows: Rows) -> Sequence[History]:
+    """Rows with all their cells, which tell at least as much as any attribute; attributes where rows are too many."""
+    return histories if rows.counted is None else (rows.counted,)
+
+
+def attributes_and_rows(histories: Sequence[History], rows: Rows) -> Sequence[History]:
+    """Every attribute, then rows with all their cells."""
+    return histories if rows.counted is None else (*histories, rows.counted)
+
+
+def _fewest(policy: Policy, bound: float | None) -> float | None:
+    return float(policy.protect.fewest)
+
+
+def _no_number(policy: Policy, bound: float | None) -> float | None:
+    return None
+
+
+def _largest_share(policy: Policy, bound: float | None) -> float | None:
+    return bound
+
+
+fewest, largest_share, no_number = _fewest, _largest_share, _no_number
+"""What is required: so many people or rows; the bound, if all values have the same; nothing that one number says."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One way to use what was published.
+
+    title         of its row in a report
+    find          findings and the measure, of one history; not asked where `values` or pods rule it out
+    smallest      whether fewer is worse: people or rows that remain. Otherwise more is: a share, or a chance
+    required      what the policy demands of the measure, given the bound on shares where there is only one
+    values        whether it needs values that stay with a person, or ones that change
+    releases      the fewest releases it can be tried on
+    knows_people  whether it needs to know who is in which class
+    classes_only  whether it looks at published classes and not at people, even where they are known
+    looks_at      what it is tried on where rows show more than one attribute
+    unpromised    why it is not tried by a policy; None where it is
+    nothing       why there was nothing to work on, where none of the above is the reason
+    """
+
+    name: str
+    adversary: Adversary
+    title: str
+    find: Callable[[History, Question], Result]
+    smallest: bool
+    required: Callable[[Policy, float | None], float | None] = no_number
+    values: Literal["permanent", "transient", "any"] = "any"
+    releases: int = 2
+    knows_people: bool = False
+    classes_only: bool = False
+    looks_at: Callable[[Sequence[History], Rows], Sequence[History]] = each_attribute
+    story: Callable[[Finding, History], str] = tell_plainly
+    unpromised: Callable[[Policy], str | None] = lambda policy: None
+    nothing: Callable[[History], str] = lambda history: NOBODY_IN_COMMON
+
+    @property
+    def worse(self) -> Callable[..., float]:
+        """Which of several measures is the worst."""
+        return min if self.smallest else max
+
+    def why_untried(self, history: History, policy: Policy) -> str:
+        """Why it had nothing to work on, in a few words without cells."""
+        unpromised = self.unpromised(policy)
+        if unpromised is not None:
+            return unpromised
+        if self.values == "transient" and history.permanent:
+            return "values stay, so that releases do not add up"
+        if len(history) < self.releases:
+            return ONE_RELEASE
+        if self.values == "permanent" and not history.permanent:
+            return "values may change from release to release"
+        if self.knows_people and history.trajectories is None:
+            also = ", or a registration list" if self.values == "transient" else ""
+            return f"who is in which class is not known; give the person column, or a population{also}"
+        return self.nothing(history)

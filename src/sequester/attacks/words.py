@@ -1,0 +1,45 @@
+"""Words that stories share: people, shares, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sequester.attacks.finding import Finding
+
+if TYPE_CHECKING:
+    from sequester.history import History
+
+_PEOPLE_SHOWN = 8
+
+
+def names(people: Sequence[object]) -> str:
+    """Some of these people, and how many more."""
+    if not people:
+        return "somebody"
+    shown = [str(person) for person in people[:_PEOPLE_SHOWN]]
+    rest = f" and {len(people) - _PEOPLE_SHOWN} more" if len(people) > _PEOPLE_SHOWN else ""
+    return ", ".join(shown) + rest
+
+
+def people(number: float) -> str:
+    """So many people."""
+    return "1 person" if number == 1 else f"{number:g} people"
+
+
+def listed(parts: Sequence[object]) -> str:
+    """One after the other."""
+    return " and ".join([", ".join(map(str, parts[:-1])), str(parts[-1])]) if len(parts) > 1 else str(parts[0])
+
+
+def share(value: float) -> str:
+    """A share in percent."""
+    return f"{100 * value:.3g}%"
+
+
+def tell_plainly(finding: Finding, history: History) -> str:
+    """What was reached, and what is required."""
+    if "bound" in finding.witness:
+        allowed = f"{finding.witness['bound']} allows {share(finding.required)}"
+        return f"Of the class below, {share(finding.observed)} have {finding.value}, and {allowed}."
+    return f"The classes below reach {finding.observed:g}, and {finding.required:g} is required."
