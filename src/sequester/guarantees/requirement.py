@@ -63,6 +63,20 @@ class View:
         """Those that are required."""
         return tuple(c for c in (self.confidence, self.alpha, self.diversity, self.closeness) if c is not None)
 
+    def hereditary(self) -> View:
+        """The same with those criteria only under which every part of an unsafe class is unsafe."""
+        return replace(
+            self,
+            confidence=self.confidence if _inherits(self.confidence) else None,
+            alpha=self.alpha if _inherits(self.alpha) else None,
+            diversity=self.diversity if _inherits(self.diversity) else None,
+            closeness=self.closeness if _inherits(self.closeness) else None,
+        )
+
+
+def _inherits(criterion: Criterion | None) -> bool:
+    return criterion is not None and criterion.hereditary
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Requirement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,23 +22,19 @@ _DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 class Guard:
     """`values` is (records, views) positions in the flat value counts; `population` is (people, attributes) codes.
 
-    `known` is how many of the population must fit every published box, 0 for no such demand.
+    `known` is how many of the population must fit every published box, 0 for no such demand. `views` are what the
+    limits were made from.
     """
 
     limits: Limits
     values: NDArray[np.int32]
     population: NDArray[np.int32]
     known: int = 0
+    views: tuple[View, ...] = ()
 
     def hereditary(self) -> Limits:
-        """Only the criteria under which every part of an unsafe class is unsafe: k and distinct diversity."""
-        limits = self.limits
-        return limits._replace(
-            denominator=np.zeros_like(limits.denominator),
-            entropy=np.zeros_like(limits.entropy),
-            recursive_l=np.zeros_like(limits.recursive_l),
-            closeness=np.full_like(limits.closeness, -1.0),
-        )
+        """Only the criteria that say of themselves that every part of an unsafe class is unsafe, as k does."""
+        return _limits(self.limits.k, [view.hereditary() for view in self.views])
 
     @classmethod
     def of(
@@ -52,34 +49,39 @@ class Guard:
         `population` has one row per quasi-identifier, as the records do; it is needed for k-map only.
         """
         views = [view for view in requirement.views(sensitive) if view.criteria]
-        first = np.cumsum([0, *(view.size for view in views)]).astype(np.int64)
-        bounds = [_bounds(view) for view in views]
-        recursive = [view.diversity if isinstance(view.diversity, RecursiveDiversity) else None for view in views]
-        near = [view.closeness for view in views]
-        limits = Limits(
-            k=requirement.k.k,
-            first=first,
-            numerator=_join([numerator for numerator, _ in bounds], np.int64),
-            denominator=_join([denominator for _, denominator in bounds], np.int64),
-            distinct=np.ceil([_level(view, DistinctDiversity) for view in views]).astype(np.int64),
-            entropy=np.log(np.array([max(_level(view, EntropyDiversity), 1.0) for view in views], np.float64)),
-            recursive_l=np.array([0 if r is None else int(r.l) for r in recursive], np.int64),
-            recursive_numerator=np.array([0 if r is None else r.c.numerator for r in recursive], np.int64),
-            recursive_denominator=np.array([1 if r is None else r.c.denominator for r in recursive], np.int64),
-            closeness=np.array([-1.0 if c is None else c.t for c in near], np.float64),
-            distance=np.array([_DISTANCES[c.distance] if c else EQUAL for c in near], np.int64),
-            reference=_join([_shares(view) for view in views], np.float64),
-            groups=_groups(views),
-            heights=np.array([len(c.levels) - 1 if c and c.levels else 0 for c in near], np.int64),
-        )
+        limits = _limits(requirement.k.k, views)
         values = np.empty((sensitive.shape[1], len(views)), np.int32)
         for index, view in enumerate(views):
-            values[:, index] = view.codes + first[index]
+            values[:, index] = view.codes + limits.first[index]
         known = 0 if requirement.k_map is None else requirement.k_map.k
         if known and population is None:
             raise PolicyError("k_map needs a population table")
         people = np.zeros((0, 0), np.int32) if population is None else np.ascontiguousarray(population.T)
-        return cls(limits, values, people, known)
+        return cls(limits, values, people, known, tuple(views))
+
+
+def _limits(k: int, views: Sequence[View]) -> Limits:
+    """What k and the criteria of these views demand, side by side in flat arrays."""
+    first = np.cumsum([0, *(view.size for view in views)]).astype(np.int64)
+    bounds = [_bounds(view) for view in views]
+    recursive = [view.diversity if isinstance(view.diversity, RecursiveDiversity) else None for view in views]
+    near = [view.closeness for view in views]
+    return Limits(
+        k=k,
+        first=first,
+        numerator=_join([numerator for numerator, _ in bounds], np.int64),
+        denominator=_join([denominator for _, denominator in bounds], np.int64),
+        distinct=np.ceil([_level(view, DistinctDiversity) for view in views]).astype(np.int64),
+        entropy=np.log(np.array([max(_level(view, EntropyDiversity), 1.0) for view in views], np.float64)),
+        recursive_l=np.array([0 if r is None else int(r.l) for r in recursive], np.int64),
+        recursive_numerator=np.array([0 if r is None else r.c.numerator for r in recursive], np.int64),
+        recursive_denominator=np.array([1 if r is None else r.c.denominator for r in recursive], np.int64),
+        closeness=np.array([-1.0 if c is None else c.t for c in near], np.float64),
+        distance=np.array([_DISTANCES[c.distance] if c else EQUAL for c in near], np.int64),
+        reference=_join([_shares(view) for view in views], np.float64),
+        groups=_groups(views),
+        heights=np.array([len(c.levels) - 1 if c and c.levels else 0 for c in near], np.int64),
+    )
 
 
 def _bounds(view: View) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -106,7 +108,7 @@ def _shares(view: View) -> NDArray[np.float64]:
     return np.bincount(view.codes, minlength=view.size) / max(len(view.codes), 1)
 
 
-def _groups(views: list[View]) -> NDArray[np.int32]:
+def _groups(views: Sequence[View]) -> NDArray[np.int32]:
     """Levels by values: the group of every value at each level, for the hierarchical distance."""
     levels = [view.closeness.levels if view.closeness else () for view in views]
     rows = np.zeros((max([1, *map(len, levels)]), sum(view.size for view in views)), np.int32)
