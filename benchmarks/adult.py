@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from benchmarks.figures import DataMissing
 from sequester.domain.build import from_numbers, from_rows, from_values, read_arx
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.criterion import exact
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.policy import Policy
+from sequester.rational import exact
 
 DATA = Path(os.environ.get("SEQUESTER_DATA") or Path(__file__).parents[2] / "shared" / "data") / "adult"
 SENSITIVE = "occupation"

@@ -22,11 +22,11 @@ from benchmarks.timing import seconds
 from numpy.typing import NDArray
 
 from experiments.tables import table
+from sequester.arrays import row_groups
 from sequester.attacks.audit import Audit, audit_histories
 from sequester.domain.build import declared, from_codes, from_numbers, from_values, read_arx
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.nodes import generality, grade
-from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.history.sight import sights_of

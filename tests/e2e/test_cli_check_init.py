@@ -199,7 +199,7 @@ def test_an_internal_error_does_not_quote_what_it_was_about(folder: Path, monkey
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr("sequester.policy.propose.propose", fail)
+    monkeypatch.setattr("sequester.ingest.propose.propose", fail)
     monkeypatch.delenv("SEQUESTER_DEBUG", raising=False)
     command = ["init", str(folder / "data.csv"), "--out", str(folder / "new.yaml")]
     result = CliRunner().invoke(app, command)
@@ -230,7 +230,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(folder: Path, monkeypatch: pytest
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sequester.policy.propose.propose", stop)
+    monkeypatch.setattr("sequester.ingest.propose.propose", stop)
     result = CliRunner().invoke(app, ["init", str(folder / "data.csv"), "--out", str(folder / "new.yaml")])
     assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
 

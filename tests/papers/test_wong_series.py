@@ -12,7 +12,6 @@ from churn import begin, chances, next_release
 from sequester.errors import GuaranteeError
 from sequester.guarantees.lifetime import (
     Strategy,
-    Survivals,
     best_alpha,
     constant_ratio,
     geometric_ratio,
@@ -21,6 +20,7 @@ from sequester.guarantees.lifetime import (
     survival,
 )
 from sequester.methods.series.group import broken
+from sequester.methods.series.survivals import Survivals
 from sequester.policy.model import Lifetime
 
 # l, k', the ratio as printed, and as it is.

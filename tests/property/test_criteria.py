@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.errors import PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
 from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
-from sequester.guarantees.criterion import Criterion, exact, row_groups
+from sequester.guarantees.criterion import Criterion
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
 from sequester.policy.model import Diversity, Policy
+from sequester.rational import exact
 
 often = settings(max_examples=80, deadline=None)
 seldom = settings(max_examples=25, deadline=None)

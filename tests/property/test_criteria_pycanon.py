@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sequester.arrays import row_groups
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK
-from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 
 with warnings.catch_warnings():

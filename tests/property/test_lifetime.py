@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from churn import LEAVES, begin, chances, guard_of, next_release
 from sequester.errors import GuaranteeError
-from sequester.guarantees.lifetime import Strategy, Survivals, survival
+from sequester.guarantees.lifetime import Strategy, survival
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 from sequester.methods.series.group import _Table, broken, group, prospects
 from sequester.methods.series.neighborhoods import neighborhoods
+from sequester.methods.series.survivals import Survivals
 from sequester.policy.model import Lifetime
 from series import Series, series
 

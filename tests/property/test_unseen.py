@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.ingest.encode import encode
+from sequester.ingest.unseen import EXPECTED, unseen
 from sequester.policy import Policy
-from sequester.policy.unseen import EXPECTED, unseen
 
 
 def policy(**keys: object) -> Policy:

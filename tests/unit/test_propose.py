@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.errors import DataError
+from sequester.ingest.propose import propose
 from sequester.policy import Policy
-from sequester.policy.propose import propose
 
 CANARY = "Xq7canary"
 

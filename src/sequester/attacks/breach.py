@@ -33,9 +33,9 @@ from sequester.attacks import words
 from sequester.attacks.attack import Attack, Question
 from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.guarantees.criterion import exact
 from sequester.history import History
 from sequester.history.boxes import intersecting
+from sequester.rational import exact
 
 # Farther than this from the limit a float decides; nearer, integers do. Products of a few hundred factors are off by
 # less than a millionth of it.

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.attacks.attack import Attack, fewest
 from sequester.attacks.cracks import compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.domain import notation
-from sequester.guarantees.criterion import row_groups
 from sequester.history import History
 
 Integers = NDArray[np.int64]

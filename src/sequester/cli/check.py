@@ -12,8 +12,8 @@ from sequester.cli.terminal import Format
 if TYPE_CHECKING:
     from sequester.errors import Problem
     from sequester.ingest.snapshot import Snapshot
+    from sequester.ingest.unseen import Unseen
     from sequester.policy import Policy
-    from sequester.policy.unseen import Unseen
 
 _MOST_LINES = 30
 
@@ -156,8 +156,8 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
 
 def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
     """Values that are likely impossible together, where partners are chosen by what is possible."""
+    from sequester.ingest.unseen import unseen
     from sequester.policy.model import Pods
-    from sequester.policy.unseen import unseen
 
     return [] if snapshot is None or not isinstance(policy.method, Pods) else unseen(snapshot, policy)
 

@@ -52,7 +52,7 @@ def init(
     if delimiter is not None and len(delimiter) != 1:
         raise typer.BadParameter("must be one character", param_hint="--delimiter")
 
-    from sequester.policy.propose import propose
+    from sequester.ingest.propose import propose
 
     text = propose(data, delimiter=delimiter, encoding=encoding)
     if to_stdout:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from sequester.domain.nodes import with_nodes
 from sequester.domain.numbers import band_codes, from_bands, from_numbers, spans_integers
 from sequester.domain.tree import from_rows, from_tree, from_values
 from sequester.errors import PolicyError, Problem
-from sequester.policy.model import QuasiIdentifier, Sensitive
+
+if TYPE_CHECKING:
+    from sequester.policy.model import QuasiIdentifier, Sensitive
 
 __all__ = [
     "band_codes",
@@ -49,7 +51,7 @@ def declared(attribute: QuasiIdentifier | Sensitive, path: Callable[[str], Path]
 
 def _as_published(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy) -> Hierarchy:
     """A value may be published as a node, and one that changes be suppressed: those are then leaves, too."""
-    if not isinstance(attribute, Sensitive):
+    if attribute.role != "sensitive":
         return domain
     found = with_nodes(domain) if attribute.is_graded else domain
     return with_blank(found) if attribute.values == "transient" else found
@@ -68,7 +70,7 @@ def _declared(attribute: QuasiIdentifier | Sensitive, path: Callable[[str], Path
         return from_tree(attribute.hierarchy, missing=missing)
     if attribute.kind != "number":
         return None
-    if isinstance(attribute, Sensitive):
+    if attribute.role == "sensitive":
         return from_bands(_edges(attribute), missing=missing)
     if attribute.range is not None and spans_integers(attribute.range):
         return _numbers(attribute, np.empty(0))
@@ -81,7 +83,7 @@ def observe(
 ) -> Hierarchy:
     """From the distinct values that occur: str of a category or code, float64, or datetime64[D]; none missing."""
     missing = attribute.missing == "category"
-    if isinstance(attribute, Sensitive):
+    if attribute.role == "sensitive":
         if attribute.kind == "number":
             found = from_bands(_edges(attribute), missing=missing)
         else:

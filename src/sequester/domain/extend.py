@@ -8,7 +8,7 @@ order of its own; its published sets list values one by one, so new values come 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from sequester.domain.build import observe
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.domain.tree import from_values
-from sequester.policy.model import QuasiIdentifier, Sensitive
+
+if TYPE_CHECKING:
+    from sequester.policy.model import QuasiIdentifier, Sensitive
 
 
 def extend(

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.guarantees.criterion import Counts, Criterion, Name, row_groups
+from sequester.arrays import row_groups
+from sequester.guarantees.criterion import Counts, Criterion, Name
 
 # Cells of the largest (boxes x population) comparison made at once.
 _CELLS = 1 << 18

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, plain, shares
+from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, shares
+from sequester.rational import plain
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 Levels = tuple[NDArray[np.integer[Any]], ...]

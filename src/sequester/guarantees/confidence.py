@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING
-from sequester.guarantees.criterion import Counts, Criterion, Name, exact, plain, shares
+from sequester.guarantees.criterion import Counts, Criterion, Name, shares
+from sequester.rational import exact, plain
 
 
 @dataclass(frozen=True)

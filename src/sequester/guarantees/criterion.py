@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,8 +17,6 @@ Name = Literal["k", "confidence", "diversity", "closeness", "alpha", "k-map"]
 
 # Slack for criteria over logarithms and distances, where equality is allowed but not exactly representable.
 TOLERANCE = 1e-9
-
-_LARGEST_DENOMINATOR = 10**9
 
 
 class Criterion(ABC):
@@ -98,51 +95,7 @@ def _strain(pair: tuple[float, float]) -> float:
     return observed / required if required else observed
 
 
-def exact(number: float | Fraction) -> Fraction:
-    """The rational that was meant by a decimal: 0.7 is 7/10, and the float nearest to 1/3 is 1/3.
-
-    Numerator and denominator stay small enough for products with counts to fit 64 bits. A number with more digits
-    than that is rounded down, which for a bound is the stricter side.
-    """
-    if isinstance(number, Fraction):
-        meant = number
-    else:
-        meant = Fraction(repr(float(number)))
-        if meant.denominator > _LARGEST_DENOMINATOR:
-            simple = Fraction(number).limit_denominator(10**6)
-            meant = simple if float(simple) == number else meant
-    if meant.denominator > _LARGEST_DENOMINATOR:
-        meant = Fraction(int(meant * _LARGEST_DENOMINATOR), _LARGEST_DENOMINATOR)
-    return meant
-
-
 def shares(counts: Counts) -> NDArray[np.float64]:
     """The share of every value in its class; zeros for an empty class."""
     found: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return found
-
-
-def plain(number: float | Fraction) -> str:
-    """A number without needless digits."""
-    return f"{float(number):.10g}"
-
-
-_LARGEST_KEY = 1 << 62
-
-
-def row_groups(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For a (attributes, records) array: the group of every record, and the first record of every group.
-
-    Records are in one group exactly when they agree on all attributes. Groups are numbered in lexicographic order.
-    """
-    key, span = np.zeros(codes.shape[1], np.int64), 1
-    for row in codes if codes.shape[1] else ():
-        low = int(row.min())
-        size = int(row.max()) - low + 1
-        if span * size > _LARGEST_KEY:
-            # Renumbered, in the same order, keys are small again.
-            key = np.unique(key, return_inverse=True)[1].ravel()
-            span = int(key.max()) + 1
-        key, span = key * size + (row.astype(np.int64) - low), span * size
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return group.ravel(), first.astype(np.int64)

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, exact, plain, shares
+from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, shares
+from sequester.rational import exact, plain
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.cover import Cover, of_nodes, of_sets, of_values
 from sequester.domain.hierarchy import EVERYTHING, UNSEEN, Codes, Hierarchy
 from sequester.domain.nodes import grade, is_value
@@ -18,7 +19,7 @@ from sequester.errors import PolicyError, Problem
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
 from sequester.guarantees.closeness import Closeness, Distance
 from sequester.guarantees.confidence import AlphaK, Confidence, ShareBound, bounds_of
-from sequester.guarantees.criterion import Counts, Criterion, Outcome, judge, row_groups
+from sequester.guarantees.criterion import Counts, Criterion, Outcome, judge
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.policy.model import Policy, Sensitive
 

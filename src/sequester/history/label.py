@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.criterion import row_groups
 from sequester.history.sight import permanent_part
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sequester.history.people import People, changed_values, parted_boxes, recog
 from sequester.history.population import Located, locate
 from sequester.history.releases import Gathered, Releases
 from sequester.history.sight import permanent_part
-from sequester.metrics.published import exact_codes
+from sequester.ingest.published import exact_codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

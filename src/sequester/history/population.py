@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.errors import DataError
-from sequester.guarantees.criterion import row_groups
 
 Integers = NDArray[np.int32]
 

@@ -19,8 +19,8 @@ from sequester.domain.plain import plain_codes, text_cells
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.label import Plain
+from sequester.ingest.published import Published, Table, classes_of, domains_of, exact_codes, open_table
 from sequester.ingest.validate import amount
-from sequester.metrics.published import Published, Table, classes_of, domains_of, exact_codes, open_table
 from sequester.policy.model import Policy
 
 T = TypeVar("T")

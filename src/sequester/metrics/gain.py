@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.criterion import row_groups
 
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]

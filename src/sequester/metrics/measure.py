@@ -14,11 +14,10 @@ from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.errors import DataError
 from sequester.guarantees.closeness import Closeness, Distance
 from sequester.guarantees.confidence import Confidence, bounds_of
-from sequester.guarantees.criterion import Outcome, exact
+from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
 from sequester.guarantees.requirement import Boxes, Requirement, View, assess, default_distance
-from sequester.metrics.loss import losses
-from sequester.metrics.published import (
+from sequester.ingest.published import (
     Published,
     Table,
     boxes_of,
@@ -28,8 +27,10 @@ from sequester.metrics.published import (
     open_table,
     publish_domains,
 )
+from sequester.metrics.loss import losses
 from sequester.metrics.queries import query_error
 from sequester.policy.model import Pods, Policy
+from sequester.rational import exact
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def seats_of(raw: Mapping[str, Any]) -> int:
 
 def _bounds(raw: Mapping[str, Any]) -> list[Fraction]:
     """All confidences of values that are bounded."""
-    from sequester.guarantees.criterion import exact
+    from sequester.rational import exact
 
     found = []
     for attribute in _sensitive(raw).values():
@@ -156,7 +156,7 @@ def _least_different(raw: Mapping[str, Any]) -> int:
         numbers = [bound for bound in bounds if isinstance(bound, int | float) and 0 < bound <= 1]
         if free or len(numbers) < len(bounds):
             return 1
-        from sequester.guarantees.criterion import exact
+        from sequester.rational import exact
 
         largest = exact(float(max(numbers)))
         found.append(-(-largest.denominator // max(largest.numerator, 1)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
-from sequester.guarantees.lifetime import Strategy, Survivals, best_alpha
+from sequester.guarantees.lifetime import Strategy, best_alpha
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.past import Past
@@ -24,6 +24,7 @@ from sequester.history.trajectory import Trajectories
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.guard import Guard
 from sequester.methods.series.group import group
+from sequester.methods.series.survivals import Survivals
 from sequester.metrics.loss import ail
 from sequester.policy.model import Lifetime, Policy
 from sequester.publish.candidate import Candidate

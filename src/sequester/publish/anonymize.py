@@ -13,11 +13,11 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.encode import encode, encode_with_population
+from sequester.ingest.published import Published
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.metrics.measure import Measurement, assess_classes
-from sequester.metrics.published import Published
 from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Pods, Policy, Specialize, Static
 from sequester.publish.emit import as_printed, shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back

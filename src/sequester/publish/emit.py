@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain import notation
 from sequester.domain.formulas import escape, escape_name
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.criterion import row_groups
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.policy.model import Policy

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain import codec
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import DataError, GuaranteeError
-from sequester.guarantees.criterion import row_groups
+from sequester.ingest.published import Table, cells_of, domains_of, exact_codes, open_table
 from sequester.ingest.read import read
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
-from sequester.metrics.published import Table, cells_of, domains_of, exact_codes, open_table
 from sequester.policy.model import Policy
 
 

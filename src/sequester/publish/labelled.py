@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
-from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of

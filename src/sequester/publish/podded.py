@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.attacks.attack import Audited
 from sequester.attacks.audit import Audit, audit_histories
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
-from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
 from sequester.history.seats import Seats

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.codec import to_text
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.plain import plain_cells
 from sequester.errors import DataError, GuaranteeError, Problem
-from sequester.guarantees.criterion import row_groups
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import Entry

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy, side_by_side
-from sequester.guarantees.lifetime import Survivals
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.series.group import broken, nobody_fits, prospects
 from sequester.methods.series.mondrian import republish
+from sequester.methods.series.survivals import Survivals
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime

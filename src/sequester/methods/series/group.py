@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError, PolicyError
-from sequester.guarantees.lifetime import DOUBT, Strategy, Survivals
+from sequester.guarantees.lifetime import DOUBT, Strategy
 from sequester.history.past import Past
 from sequester.kernels.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
 from sequester.methods.series.neighborhoods import bearable, neighborhoods, under_k
+from sequester.methods.series.survivals import Survivals
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime

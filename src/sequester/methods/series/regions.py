@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy, side_by_side
-from sequester.guarantees.criterion import row_groups
-from sequester.guarantees.lifetime import DOUBT, Strategy, protected_columns, survival
+from sequester.guarantees.lifetime import DOUBT, Strategy, survival
 from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.kernels.limits import Limits
@@ -36,6 +36,7 @@ from sequester.kernels.regions_tree import Crowd, Left, Tree
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.series.group import WORTH, changing_values, nobody_fits
+from sequester.methods.series.survivals import protected_columns
 
 if TYPE_CHECKING:
     from sequester.policy.model import Lifetime

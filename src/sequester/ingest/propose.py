@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sequester.errors import DataError
-from sequester.policy.hints import CONSENT, KNOWN, NUMBERED, PEOPLE, POSTAL, SENSITIVE, is_identifying, words_of
+from sequester.ingest.hints import CONSENT, KNOWN, NUMBERED, PEOPLE, POSTAL, SENSITIVE, is_identifying, words_of
+from sequester.ingest.profile import Profile, profile, used_tokens
 from sequester.policy.model import LONGEST_NAME, Input
-from sequester.policy.profile import Profile, profile, used_tokens
 
 _LONGEST_KEY = 1000
 

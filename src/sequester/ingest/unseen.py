@@ -46,7 +46,7 @@ class Unseen:
 
     def lines(self) -> list[str]:
         """The rules, as they are written in a policy."""
-        from sequester.policy.propose import quoted
+        from sequester.ingest.propose import quoted
 
         names = quoted(self.quasi), quoted(self.sensitive)
         return [f"- {{{names[0]}: {quoted(one)}, {names[1]}: {quoted(other)}}}" for one, other in self.pairs]

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sequester.arrays import row_groups
 from sequester.domain import codec, notation
 from sequester.domain.build import band_codes
 from sequester.domain.cover import canonical
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
 from sequester.errors import DataError, Problem
-from sequester.guarantees.criterion import row_groups
+from sequester.ingest.ends import domain_of, unbounded
 from sequester.ingest.read import read
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import check_people
-from sequester.metrics.ends import domain_of, unbounded
 from sequester.policy.model import Input, Policy, QuasiIdentifier, Sensitive
 
 _VALUES_SHOWN = 10

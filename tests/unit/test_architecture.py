@@ -1,0 +1,82 @@
+"""Rooms use each other as the architecture document draws it, and in no circle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import sequester
+
+ROOT = Path(sequester.__file__).parent
+DRAWN = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+def drawn() -> dict[str, set[str]]:
+    """Per room, those it may use."""
+    block = re.search(r"```imports\n(.*?)```", DRAWN.read_text(), re.DOTALL)
+    assert block is not None
+    rows = [line.split() for line in block[1].splitlines()]
+    return {room: set(used) for room, *used in rows}
+
+
+def found() -> dict[str, dict[str, set[str]]]:
+    """Per room, those it uses when the program runs, and in which modules."""
+    edges: dict[str, dict[str, set[str]]] = {
+        room.name: {} for room in ROOT.iterdir() if (room / "__init__.py").exists()
+    }
+    for room, used in edges.items():
+        for file in (ROOT / room).rglob("*.py"):
+            for other in _imported(ast.parse(file.read_text())) & edges.keys() - {room}:
+                used.setdefault(other, set()).add(str(file.relative_to(ROOT)))
+    return edges
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    names = [
+        name
+        for node in ast.walk(tree)
+        if node not in types
+        for name in (
+            [node.module or ""] + [f"{node.module}.{one.name}" for one in node.names]
+            if isinstance(node, ast.ImportFrom)
+            else [one.name for one in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    ]
+    return {name.split(".")[1] for name in names if name.startswith("sequester.")}
+
+
+def test_rooms_use_only_what_the_architecture_document_draws() -> None:
+    allowed = drawn()
+    strange = {
+        f"{room} uses {other}": sorted(files)
+        for room, used in found().items()
+        for other, files in used.items()
+        if other not in allowed[room]
+    }
+    assert strange == {}
+
+
+def test_the_architecture_document_draws_nothing_that_is_not_used() -> None:
+    assert {room: set(used) for room, used in found().items()} == drawn()
+
+
+def test_rooms_make_no_circle() -> None:
+    TopologicalSorter(drawn()).prepare()
+
+
+def test_what_lies_beside_the_rooms_uses_none_of_them() -> None:
+    rooms = found().keys()
+    ends = {"__init__", "__main__", "datasets"}
+    for file in ROOT.glob("*.py"):
+        if file.stem not in ends:
+            assert not _imported(ast.parse(file.read_text())) & rooms, file.name
