@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sequester.methods.pods.make import make, place_of
-from sequester.methods.pods.many_order import near_order
+from sequester.methods.pods.many_order import near_order, whole
 from sequester.methods.pods.pairing import cells_of
 from sequester.methods.pods.task import Made, Task
 
@@ -57,7 +57,7 @@ def _some(task: Task) -> Task:
         return task
     draws = np.random.default_rng([task.seed, 2])
     if len(task) > _MANY:
-        cells = np.array_split(near_order(place_of(task)), len(task) // (_PEOPLE // 4))
+        cells = np.array_split(near_order(whole(place_of(task))), len(task) // (_PEOPLE // 4))
     else:
         cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
     rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:4].tolist()]))

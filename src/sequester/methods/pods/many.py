@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.many_order import near_order
-from sequester.methods.pods.many_pairs import WHOLE, Crowd, Lists, Rules, accept, break_up, search, trade, unlink
+from sequester.methods.pods.many_order import WHOLE, near_order, whole
+from sequester.methods.pods.many_pairs import Crowd, Lists, Rules, accept, break_up, search, trade, unlink
 from sequester.methods.pods.many_share import sorted_by
 from sequester.methods.pods.pairing import FEW, LINK, Singles, loosen
 from sequester.methods.pods.task import Bounds
@@ -66,20 +66,15 @@ def pair_many(
     free = np.flatnonzero(partner < 0)
     if len(free) < 2:
         return partner
-    free = free[near_order(people.place[free])]
-    some = _Pairing.of(people, bounds, None if barred is None else barred[free], most, free)
+    place = whole(people.place if kept is None else people.place[free])
+    order = near_order(place)
+    free, place = free[order], place[order]
+    some = _Pairing.of(people, bounds, None if barred is None else barred[free], most, (free, place))
     found = some.pair(budget)
     partner[free] = np.where(found >= 0, free[found], -1)
     if most is None and budget < np.count_nonzero(found < 0) <= _LEFT:
         loosen(people, bounds, barred, partner)
     return partner
-
-
-def whole(place: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Places in whole numbers; with axes on which all are at 0, so that there are eight or sixteen."""
-    found = np.zeros((len(place), -(-place.shape[1] // 8) * 8), np.int32)
-    found[:, : place.shape[1]] = np.rint(place * WHOLE)
-    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,9 +95,15 @@ class _Pairing:
 
     @classmethod
     def of(
-        cls, people: Singles, bounds: Bounds, barred: NDArray[np.bool_] | None, most: int | None, free: Integers
+        cls,
+        people: Singles,
+        bounds: Bounds,
+        barred: NDArray[np.bool_] | None,
+        most: int | None,
+        chosen: tuple[Integers, NDArray[np.int32]],
     ) -> _Pairing:
-        """People in this order, nobody with a partner."""
+        """Chosen people in this order, and where they are; nobody with a partner."""
+        free, place = chosen
         label, want, labels = people.label[free], people.want[free], len(bounds)
         old = want >= 0
         share = np.bincount(label, minlength=labels) * (_CELL / len(people.label))
@@ -126,7 +127,7 @@ class _Pairing:
             link=LINK if most is not None else 0.0,
             rare=min(FEW * people.leaving, 2.0) * float(np.sqrt(_CELL)),
         )
-        crowd = Crowd(whole(people.place[free]), label, old, leader, linked, np.sqrt(share))
+        crowd = Crowd(place, label, old, leader, linked, np.sqrt(share))
         partner = np.full(len(free), -1, np.int64)
         reach = max(min(_LOOKS // len(people), _REACH[1]), _REACH[0])
         return cls(crowd, rules, own, asked, partner, reach)

@@ -14,7 +14,7 @@ from sequester.kernels import kernel
 Integers = NDArray[np.int64]
 Boxes = NDArray[np.float32]
 
-_BINS, _SEEN = 32, 1024
+_BINS, _SEEN = 32, 256
 """Places along an axis at which a run may be cut, and the pods by whom that is decided."""
 
 _DEEP = 4096

@@ -12,13 +12,24 @@ from numpy.typing import NDArray
 from sequester.kernels import kernel
 
 Integers = NDArray[np.int64]
-Places = NDArray[np.float64]
+Places = NDArray[np.int32]
+
+WHOLE = np.int32(1 << 20)
+"""What a whole axis is long, where places are whole numbers: of these, processors compare eight at a time."""
 
 _CELL, _SEEN = 4, 128
 """People of the smallest cells, and those of a cell by whom it is told where they spread most."""
 
 _PART = 20_000
 """People that a thread orders at a time."""
+
+
+def whole(place: NDArray[np.float64]) -> Places:
+    """Places in whole numbers; with axes on which all are at 0, so that there are eight or sixteen."""
+    found = np.zeros((len(place), -(-place.shape[1] // 8) * 8), np.int32)
+    for axis in range(place.shape[1]):
+        found[:, axis] = np.rint(place[:, axis] * WHOLE)
+    return found
 
 
 def near_order(place: Places) -> Integers:
@@ -70,7 +81,7 @@ def _widest(place, order, start, stop):  # type: ignore[no-untyped-def]
     for axis in range(place.shape[1]):
         total, squares, count = 0.0, 0.0, 0
         for at in range(start, stop, step):
-            value = place[order[at], axis]
+            value = float(place[order[at], axis])
             total += value
             squares += value * value
             count += 1
@@ -83,7 +94,7 @@ def _widest(place, order, start, stop):  # type: ignore[no-untyped-def]
 @kernel
 def halve(place: Places, order: Integers, begin: int, end: int, cell: int) -> None:
     """Halve a run of people at the median of the widest axis, down to runs of at most `cell`. Changes `order`."""
-    key = np.empty(end - begin)
+    key = np.empty(end - begin, np.int32)
     stack = np.empty((128, 2), np.int64)
     stack[0, 0], stack[0, 1] = begin, end
     top = 1

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import kernel
+from sequester.methods.pods.many_order import WHOLE
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
-
-
-WHOLE = np.int32(1 << 20)
-"""What a whole axis is long."""
 
 
 class Crowd(NamedTuple):
@@ -88,7 +85,7 @@ def _clash(answers, heavy, first, second):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _apart(place, one, places, other):  # type: ignore[no-untyped-def]
-    """The way between two people. Short whole numbers, of which processors add eight at a time."""
+    """The way between two people."""
     way = np.int32(0)
     for axis in range(place.shape[1]):
         way += min(np.int32(abs(np.int32(place[one, axis] - places[other, axis]))), WHOLE)

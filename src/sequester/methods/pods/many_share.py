@@ -18,7 +18,7 @@ from sequester.kernels import kernel
 
 Integers = NDArray[np.int64]
 
-_WINDOW, _NEAR, _MOST = 128, 8, 64
+_WINDOW, _NEAR, _MOST = 64, 6, 64
 """Classes of a window, those that a class looks at, and the pods of those that are looked at at all."""
 
 _PART = 1_024
