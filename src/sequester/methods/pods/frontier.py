@@ -8,11 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from sequester.methods.pods.make import make, place_of
+from sequester.methods.pods.many_order import near_order, whole
 from sequester.methods.pods.pairing import cells_of
 from sequester.methods.pods.task import Made, Task
 
 _PEOPLE = 4_000
 """As many as are looked at."""
+
+_MANY = 60_000
+"""People beyond whom neighborhoods are found by quick loops."""
 
 
 def frontier(task: Task, made: Made) -> dict[str, float]:
@@ -51,7 +55,10 @@ def _some(task: Task) -> Task:
     """Some neighborhoods of a large table."""
     if len(task) <= _PEOPLE:
         return task
-    cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
     draws = np.random.default_rng([task.seed, 2])
+    if len(task) > _MANY:
+        cells = np.array_split(near_order(whole(place_of(task))), len(task) // (_PEOPLE // 4))
+    else:
+        cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
     rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:4].tolist()]))
     return task.of(rows)

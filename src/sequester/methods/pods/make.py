@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.cuts import boxes_of
+from sequester.methods.pods.cuts import bounds_of
 from sequester.methods.pods.grouping import group
 from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
+from sequester.methods.pods.many import pair_many
+from sequester.methods.pods.many_classes import group_many
 from sequester.methods.pods.one_type import add_company, group_types
 from sequester.methods.pods.pairing import Singles, cells_of, pair
 from sequester.methods.pods.task import Made, Task
@@ -28,6 +30,8 @@ _SAMPLE = 10_000
 """People up to whom the price of a decoy is found by trying; of more, on neighborhoods with so many."""
 _ANEW = 60_000
 """People up to whom all couples are made anew; of more, those who are both here stay together, and are exchanged."""
+_MANY = 60_000
+"""People beyond whom couples and classes are made by quick loops, one pass over a matching that others improve."""
 
 
 def make(task: Task) -> Made:
@@ -49,8 +53,10 @@ def make(task: Task) -> Made:
 
 def place_of(task: Task) -> Places:
     """(records, attributes) where everybody is."""
-    rows = zip(task.domains, task.codes, strict=True)
-    return np.column_stack([domain.position[row] for domain, row in rows]).astype(np.float64)
+    place = np.empty((len(task), len(task.domains)))
+    for axis, (domain, row) in enumerate(zip(task.domains, task.codes, strict=True)):
+        place[:, axis] = domain.position[row]
+    return place
 
 
 def _singles(task: Task, types: Types, place: Places) -> Singles:
@@ -64,9 +70,10 @@ def _singles(task: Task, types: Types, place: Places) -> Singles:
         kind[old], seat[old] = task.before.type[person], task.before.seat[person]
         others = np.array([labels[1::-1] if len(labels) == 2 else (-1, -1) for labels in types], np.int64)
         want[old] = others[kind[old], np.minimum(seat[old], 1)]
-        of = task.before.lineages()
-        lineage[old] = of[person]
-        linked[old] = np.bincount(of[~task.before.decoy], minlength=int(of.max()) + 1)[lineage[old]]
+        if task.lineage is not None:
+            of = task.before.lineages()
+            lineage[old] = of[person]
+            linked[old] = np.bincount(of[~task.before.decoy], minlength=int(of.max()) + 1)[lineage[old]]
     alone = np.full(records, _DEAREST)
     label = task.label.astype(np.int64)
     return Singles(place, label, want, kind, seat, lineage, linked, alone, leaving=_leaving(task))
@@ -85,6 +92,9 @@ def _leaving(task: Task) -> float:
 def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
     """Pods at the lowest price of a decoy that keeps the budget; at the highest, if that does not."""
     best = _share(task, types, people, _DEAREST)
+    if len(task) > _MANY:
+        # Many people are paired once, and what is left of the budget is spent on those who are farthest apart.
+        return best
     low, high = 0.0, float(people.place.shape[1])
     if _decoys(best) >= task.decoys:
         best = min(best, _share(task, types, people, _DEAREST, wide=_WIDE), key=_decoys)
@@ -173,10 +183,15 @@ def _couples(
     task: Task, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
 ) -> tuple[Integers, Integers]:
     """Pods of two seats of these people: who sits there, and the labels of the seats."""
-    part = people.of(chosen, price)
+    everybody = len(chosen) == len(people)
+    part = replace(people, alone=np.full(len(people), price)) if everybody else people.of(chosen, price)
     barred = None if task.barred is None else task.barred[chosen]
     kept = None if len(chosen) <= _ANEW else _intact(task, chosen)
-    partner = pair(part, task.bounds, barred, task.lineage, kept=kept, wide=wide)
+    if len(task) <= _MANY:
+        partner = pair(part, task.bounds, barred, task.lineage, kept=kept, wide=wide)
+    else:
+        budget = int(task.decoys * len(chosen))
+        partner = pair_many(part, task.bounds, barred, task.lineage, kept=kept, budget=budget)
     first = np.flatnonzero((partner < 0) | (partner > np.arange(len(chosen))))
     second = partner[first]
     # Whoever has a seat says which is whose; of two newcomers anybody sits first.
@@ -212,9 +227,13 @@ def _intact(task: Task, chosen: Integers) -> Integers:
 def _decide_labels(benches: Benches, task: Task, draws: np.random.Generator) -> None:
     """The labels of new pods' empty seats, each drawn evenly among those that fit: never by how frequent they are."""
     offered = np.arange(len(task.bounds))
+    known: dict[bytes, NDArray[np.bool_]] = {}
     for pod, seat in zip(*np.nonzero((benches.taken == -1) & (benches.label == -1)), strict=True):
         one = Benches(benches.taken[pod : pod + 1], benches.label[pod : pod + 1])
-        fits = may_join(one, np.zeros(len(offered), np.int64), offered, task.bounds)
+        # Which labels fit depends on those that are there alone.
+        fits = known.get(key := one.label.tobytes())
+        if fits is None:
+            fits = known[key] = may_join(one, np.zeros(len(offered), np.int64), offered, task.bounds)
         if task.barred is not None:
             sits = one.taken[one.taken >= 0]
             able = fits & ~task.barred[sits].any(axis=0)
@@ -259,9 +278,9 @@ def _seated(benches: Benches, types: Types, people: Singles) -> _Seated:
     fresh = np.flatnonzero(kind < 0)
     if len(fresh):
         ordered = np.take_along_axis(benches.label[fresh], order[fresh], axis=1)
-        unique, which = np.unique(ordered, axis=0, return_inverse=True)
+        unique, which = _different(ordered)
         numbers = [types.number([one for one in row if one >= 0]) for row in unique.tolist()]
-        kind[fresh] = np.array(numbers, np.int64)[which.ravel()]
+        kind[fresh] = np.array(numbers, np.int64)[which]
     # The benches of those who have a seat are in the order of their type.
     seat = np.broadcast_to(np.arange(order.shape[1]), order.shape).copy()
     seat[fresh] = rank[fresh]
@@ -269,9 +288,25 @@ def _seated(benches: Benches, types: Types, people: Singles) -> _Seated:
     sits = benches.taken[pod, column]
     decoy = np.flatnonzero(sits < 0)
     sits[decoy] = records + np.arange(len(decoy))
-    row = np.argsort(sits)
+    row = np.empty_like(sits)
+    row[sits] = np.arange(len(sits))
     pod, column = pod[row], column[row]
     return _Seated(pod, kind[pod], seat[pod, column], benches.label[pod[records:], column[records:]])
+
+
+def _different(rows: Integers) -> tuple[Integers, Integers]:
+    """The different rows in order, and which of them each is; one number per row where there are few of them."""
+    least, wide = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
+    if wide ** rows.shape[1] > 1 << 24:
+        unique, which = np.unique(rows, axis=0, return_inverse=True)
+        return unique, which.ravel()
+    key = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        key = key * wide + (column - least)
+    there = np.bincount(key, minlength=wide ** rows.shape[1]) > 0
+    found = np.flatnonzero(there)
+    digits = found[:, None] // wide ** np.arange(rows.shape[1] - 1, -1, -1) % wide
+    return digits + least, (np.cumsum(there) - 1)[key]
 
 
 def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Made:
@@ -284,18 +319,20 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
     if task.lineage is not None:
         linked = _linked_now(people, seated.pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
-    where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
-    if task.one_type:
-        member, pod = group_types(where, real, seated.pod, key, task.k, seated.kind)
+    if len(task) > _MANY and not task.one_type:
+        member, pod = group_many(people.place, seated.pod, task.k), seated.pod
     else:
-        member, pod = group(where, real, seated.pod, key, task.k)
+        where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
+        if task.one_type:
+            member, pod = group_types(where, real, seated.pod, key, task.k, seated.kind)
+        else:
+            member, pod = group(where, real, seated.pod, key, task.k)
     kept = np.flatnonzero(~_idle(member, pod, real, task.k))
     rows = len(kept)
-    member, pod = (np.unique(one[kept], return_inverse=True)[1].ravel() for one in (member, pod))
+    member, pod = (_numbered(one[kept]) for one in (member, pod))
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0
     like = np.where(lonely, _like(member, records), _like(pod, records))
-    codes = np.hstack([task.codes, task.codes[:, like]])
-    lo, hi = boxes_of(member, codes.T)
+    lo, hi = bounds_of(np.ascontiguousarray(task.codes.T), member[:records], int(member.max()) + 1)
     return Made(
         member=member.astype(np.int32),
         lo=np.ascontiguousarray(lo.T),
@@ -308,6 +345,13 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
         decoy_like=like,
         facts={"decoys": float(rows - records)},
     )
+
+
+def _numbered(keys: Integers) -> Integers:
+    """The same keys, from 0 on and without gaps."""
+    there = np.zeros(int(keys.max()) + 1, np.bool_)
+    there[keys] = True
+    return np.asarray((np.cumsum(there) - 1)[keys])
 
 
 def _idle(member: Integers, pod: Integers, real: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:

@@ -15,10 +15,10 @@ from sequester.methods.pods.task import Bounds
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
-_FEW = 8.0
+FEW = 8.0
 """What a type that one couple is expected to have costs, times the share of people who leave each time."""
 
-_LINK = 0.5
+LINK = 0.5
 """What each person costs whom a new link adds, where lineages are bounded."""
 
 _APART = 64.0
@@ -122,6 +122,11 @@ def pair(
     if most is None:
         _loosened(people, rules, partner)
     return partner
+
+
+def loosen(people: Singles, bounds: Bounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
+    """Whoever is left alone, and the couples nearby, paired once more with care. Changes `partner`."""
+    _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked, _CARE), partner)
 
 
 def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
@@ -266,14 +271,14 @@ def _rarity(people: Singles, one: Integers, other: Integers) -> Places:
     both_new = (people.want[one] < 0) & (people.want[other] < 0)
     count = np.bincount(people.label).astype(np.float64)
     expected = count[people.label[one]] * count[people.label[other]] / len(people)
-    return np.where(both_new, min(_FEW * people.leaving, 2.0) / np.sqrt(np.maximum(expected, 1.0)), 0.0)
+    return np.where(both_new, min(FEW * people.leaving, 2.0) / np.sqrt(np.maximum(expected, 1.0)), 0.0)
 
 
 def _linking(lineage: Integers, linked: Integers, one: Integers, other: Integers) -> Places:
     """What linking people costs whose values did not hang together: whoever knows one of them may know all."""
     new = (lineage[one] < 0) & (lineage[other] < 0)
     together = (lineage[one] >= 0) & (lineage[one] == lineage[other])
-    return np.where(new | together, 0.0, _LINK * (linked[one] + linked[other] - 2))
+    return np.where(new | together, 0.0, LINK * (linked[one] + linked[other] - 2))
 
 
 def _within(
