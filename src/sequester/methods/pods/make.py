@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
+from sequester.methods.pods.company import complete, group_company, spared
 from sequester.methods.pods.cuts import boxes_of
+from sequester.methods.pods.gather import gather
 from sequester.methods.pods.grouping import group
 from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
 from sequester.methods.pods.one_type import add_company, group_types
@@ -40,6 +42,8 @@ def make(task: Task) -> Made:
     people = _singles(task, types, place_of(task))
     benches = _within_budget(task, types, people)
     _decide_labels(benches, task, np.random.default_rng(task.seed))
+    if task.accompanied:
+        complete(benches, task.inferred)
     if task.one_type:
         add_company(benches, task.k)
     else:
@@ -134,6 +138,9 @@ def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int
     if len(benches):
         room = None if task.lineage is None else _room(benches, people, task.lineage)
         new = take_seats(benches, place, new, label, room, price, task.barred)
+    if task.accompanied:
+        gathered, new = gather(task, place, label, new)
+        benches.add(gathered.taken, gathered.label)
     for most in sorted({int(one) for one in needs[label[new]]} - {1, 2}, reverse=True):
         first = new[needs[label[new]] == most]
         # Whoever needs fewer seats may sit with them, but need not: only as many as are missing.
@@ -285,11 +292,17 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
         linked = _linked_now(people, seated.pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
     where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
+    shown = np.concatenate([people.label, seated.decoy_label])
     if task.one_type:
         member, pod = group_types(where, real, seated.pod, key, task.k, seated.kind)
+    elif task.accompanied:
+        member, pod = group_company(where, real, seated.pod, key, shown, task.k, task.inferred)
     else:
         member, pod = group(where, real, seated.pod, key, task.k)
-    kept = np.flatnonzero(~_idle(member, pod, real, task.k))
+    idle = _idle(member, pod, real, task.k)
+    if task.accompanied and idle.any():
+        idle = spared(member, pod, shown, idle, task.inferred)
+    kept = np.flatnonzero(~idle)
     rows = len(kept)
     member, pod = (np.unique(one[kept], return_inverse=True)[1].ravel() for one in (member, pod))
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0

@@ -116,6 +116,12 @@ class Task:
         """Number of records."""
         return len(self.label)
 
+    @property
+    def accompanied(self) -> bool:
+        """Whether more is promised of what is inferred than pods keep by themselves, and classes see to it."""
+        fewest = max(int(self.bounds.seats().min(initial=self.inferred)), min(self.inferred, 2))
+        return not self.blind and not self.one_type and self.inferred > fewest
+
     def of(self, rows: NDArray[np.int64]) -> Task:
         """The same of some of the records."""
         barred = None if self.barred is None else self.barred[rows]
