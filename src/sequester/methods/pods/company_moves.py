@@ -106,17 +106,20 @@ def _short(company, asked):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _few(rows, people, asked):  # type: ignore[no-untyped-def]
+    """Rows that a class lacks whatever they show; one without people counts as if it had none."""
+    return 0 if rows == 0 else max(0, asked.k - (rows if people else 0))
+
+
+@numba.njit(cache=True, nogil=True)
 def _lacks_more(chains, pods, asked, cls, out, into):  # type: ignore[no-untyped-def]
     """How many more rows a class lacks without one pod and with another (-1: none)."""
-    rows, more = chains.rows[cls], 0
+    rows, people = chains.rows[cls], chains.people[cls]
     if out >= 0:
-        rows -= pods.size[out]
+        rows, people = rows - pods.size[out], people - pods.people[out]
     if into >= 0:
-        rows += pods.size[into]
-    if rows > 0:
-        more += max(0, asked.k - rows)
-    if chains.rows[cls] > 0:
-        more -= max(0, asked.k - chains.rows[cls])
+        rows, people = rows + pods.size[into], people + pods.people[into]
+    more = _few(rows, people, asked) - _few(chains.rows[cls], chains.people[cls], asked)
     for turn in range(2):
         moving = out if turn == 0 else into
         if moving < 0:
@@ -143,7 +146,7 @@ def _lack(chains, pods, asked, cls):  # type: ignore[no-untyped-def]
     """Rows that a class lacks."""
     if chains.head[cls] < 0:
         return 0
-    found = max(0, asked.k - chains.rows[cls])
+    found = _few(chains.rows[cls], chains.people[cls], asked)
     pod = chains.head[cls]
     while pod >= 0:
         for seat in range(pods.label.shape[1]):
@@ -163,7 +166,7 @@ def _lack(chains, pods, asked, cls):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _lack_of_both(chains, pods, asked, one, other):  # type: ignore[no-untyped-def]
     """Rows that two classes lack when they are joined."""
-    found = max(0, asked.k - chains.rows[one] - chains.rows[other])
+    found = _few(chains.rows[one] + chains.rows[other], chains.people[one] + chains.people[other], asked)
     for turn in range(2):
         own, beside = (one, other) if turn == 0 else (other, one)
         pod = chains.head[own]
