@@ -10,11 +10,12 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from pods import Panel, classes, company, is_world, panels, shifted, wrong
+from pods import HALF, Panel, Story, classes, company, is_world, panels, shifted, wrong
 from seated import seated
 from sequester.attacks import tracing
 from sequester.attacks.proven import check_pods, proven
 from sequester.methods.pods.company import labels_of, spared
+from sequester.methods.pods.make import make
 from worlds import Knowledge, TooMany
 
 often = settings(max_examples=80, deadline=None)
@@ -118,3 +119,40 @@ def test_decoys_stay_where_a_label_would_lose_its_company() -> None:
 def test_a_label_that_a_pod_has_twice_is_counted_once() -> None:
     found = labels_of(np.array([0, 0, 0, 1, 1]), np.array([2, 2, 0, 1, 1]))
     assert found.tolist() == [[0, 2], [1, -1]]
+
+
+def _settling(present: list[list[int]], *, leaving: float | None = None) -> Story:
+    """Thirty people in a row with three values in turn, of whom some are in each table; five are asked for."""
+    panel = Panel(
+        k=2,
+        labels=(("a",), ("b",), ("c",)),
+        shares=(dict.fromkeys("abc", HALF),),
+        label=tuple(who % 3 for who in range(30)),
+        present=tuple(map(tuple, present)),
+        places=tuple(tuple((who % 16, 0) for who in range(30)) for _ in present),
+        inferred=5,
+    )
+    return panel.publish(lambda task: make(replace(task, leaving=leaving)))
+
+
+def _large(story: Story, release: int) -> bool:
+    """Whether everybody who is new in a release has a type of five seats and more."""
+    before = {row.who for rows in story.releases[:release] for row in rows}
+    types = story.types()
+    return all(len(types[row.kind]) >= 5 for row in story.releases[release] if row.who not in before)
+
+
+def test_newcomers_share_large_pods_where_nobody_left() -> None:
+    story = _settling([list(range(15)), list(range(30))])
+    assert not _large(story, 0)
+    assert _large(story, 1)
+    assert wrong(story) == []
+
+
+def test_newcomers_share_couples_where_people_leave() -> None:
+    assert not _large(_settling([list(range(15)), list(range(5, 30))]), 1)
+
+
+def test_the_first_table_has_large_pods_where_it_is_said_that_nobody_will_leave() -> None:
+    assert _large(_settling([list(range(30))], leaving=0.0), 0)
+    assert not _large(_settling([list(range(30))], leaving=0.2), 0)

@@ -233,6 +233,7 @@ def seat_records(
         barred=barred(snapshot, policy, labelled),
         blind=isinstance(policy.method, Pods) and policy.method.blind,
         one_type=isinstance(policy.method, Pods) and policy.method.classes == "one-type",
+        leaving=policy.method.leaving if isinstance(policy.method, Pods) else None,
         seed=int(np.random.default_rng([*seed, 7]).integers(1 << 62)),
     )
     made = make(task)

@@ -15,6 +15,7 @@ from sequester.methods.pods.grouping import group
 from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
 from sequester.methods.pods.one_type import add_company, group_types
 from sequester.methods.pods.pairing import Singles, cells_of, pair
+from sequester.methods.pods.settled import settled
 from sequester.methods.pods.task import Made, Task
 from sequester.methods.pods.types import Types
 
@@ -40,7 +41,7 @@ def make(task: Task) -> Made:
         return make_blind(task)
     types = Types(task.before, task.label_before)
     people = _singles(task, types, place_of(task))
-    benches = _within_budget(task, types, people)
+    benches = _beside(task, types, people, settled(task, people))
     _decide_labels(benches, task, np.random.default_rng(task.seed))
     if task.accompanied:
         complete(benches, task.inferred)
@@ -84,6 +85,17 @@ def _leaving(task: Task) -> float:
     here = np.zeros(len(last), np.bool_)
     here[task.person[task.person >= 0]] = True
     return int((last & ~here).sum()) / max(int(last.sum()), 1)
+
+
+def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benches:
+    """These pods, and those of everybody who is in none of them."""
+    rest = np.setdiff1d(np.arange(len(task)), benches.taken[benches.taken >= 0])
+    if len(rest) == len(task):
+        return _within_budget(task, types, people)
+    if len(rest):
+        found = _within_budget(task.of(rest), types, people.of(rest, _DEAREST))
+        benches.add(np.where(found.taken >= 0, rest[np.maximum(found.taken, 0)], found.taken), found.label)
+    return benches
 
 
 def _within_budget(task: Task, types: Types, people: Singles) -> Benches:

@@ -92,6 +92,7 @@ class Task:
     decoys    at most this share of rows is about nobody, but for what a promise cannot do without
     lineage   most people linked through pods; None: no limit
     barred    (records, labels) what cannot be, as everybody knows; None: nothing is
+    leaving   the share of people who are expected to leave each time, before that is known; None: it is not
     one_type  whether all pods of a class have the same labels (m-invariance)
     seed      of everything that is drawn
     """
@@ -110,6 +111,7 @@ class Task:
     barred: NDArray[np.bool_] | None = None
     blind: bool = False
     one_type: bool = False
+    leaving: float | None = None
     seed: int = 0
 
     def __len__(self) -> int:
