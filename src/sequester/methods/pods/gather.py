@@ -17,7 +17,7 @@ from sequester.methods.pods.task import Bounds, Task
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
-_RARE = 0.02
+_RARE = 0.005
 """Share of the people below which a label is rare."""
 
 _ANY_PRICE = 1e3

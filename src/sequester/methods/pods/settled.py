@@ -35,17 +35,18 @@ def settled(task: Task, people: Singles) -> Benches:
     order = np.argsort(member, kind="stable")
     taken = np.full((len(size), int(size.max())), -2, np.int64)
     taken[member[order], own - (np.cumsum(size) - size)[member[order]]] = new[order]
-    taken = taken[size < 2 * seats]
+    most = 2 * seats - 1
+    # Whoever shares a pod is linked.
+    taken = taken[size <= (most if task.lineage is None else min(most, task.lineage))]
     label = np.where(taken >= 0, people.label[taken], -2)
     fits = _within_bounds(task, label) & _possible(task, taken, label)
     return Benches(taken[fits], label[fits]) if fits.any() else none
 
 
 def _stay(task: Task, people: Singles) -> bool:
-    """Whether hardly anybody leaves, as far as is known, and so many people may be linked."""
-    known = people.leaving if task.before.pods else None
-    leaving = task.leaving if known is None else known
-    return leaving is not None and leaving <= _LEAVING and (task.lineage is None or task.lineage >= 2 * task.inferred)
+    """Whether hardly anybody leaves, as far as is known."""
+    leaving = people.leaving if task.before.pods else task.leaving
+    return leaving is not None and leaving <= _LEAVING
 
 
 def _within_bounds(task: Task, label: Integers) -> NDArray[np.bool_]:
