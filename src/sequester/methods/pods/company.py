@@ -18,8 +18,7 @@ _NEAR, _SAME, _APART = 8, 6, 64.0
 _PRICES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2)
 _HASTE, _MANY = (0.1, 0.4, 1.6), 60_000
 _ANY = 1e3
-"""Prices of a row that company lacks, one after the other (fewer of them for many rows); at the last one it has whatever
-it costs."""
+"""Prices of a row that company lacks, one after the other, fewer of them for many rows; at last it has any price."""
 
 
 def group_company(
