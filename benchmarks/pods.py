@@ -189,6 +189,42 @@ def growing_adult() -> list[Figure]:
     ]
 
 
+def inferred_adult() -> list[Figure]:
+    """The same six tables, and as many rows of everything inferred as of a class: proven, whatever is published later.
+
+    With what the steward knows, that nobody leaves, and without.
+    """
+    panel, figures = growing(_adult(), SIZES), []
+    for what, leaving in (("Adult, growing, inferred 5", 0.0), ("Adult, growing, inferred 5, not said", None)):
+        made = publish(panel, confidence=MOST, decoys=0.001, inferred=K, leaving=leaving)
+        figures += [
+            Figure(f"{what}: AIL of 30,000", made.losses[-1], at_most=0.274, note=made.note()),
+            Figure(f"{what}: most decoys", 100 * made.decoys, "%", at_most=0.1),
+            Figure(f"{what}: rows without company", _alone(made), at_most=0),
+            _promise(what, made),
+        ]
+    return figures
+
+
+def _alone(made: Published) -> int:
+    """Labels of classes that fewer rows can own than are promised."""
+    return int((made.witness().owners(made.histories()[0]) < K).sum())
+
+
+def inferred_long() -> list[Figure]:
+    """Fifteen waves by the maker alone, without a limit on lineages."""
+    made = {inferred: publish(nlswork(), confidence=HALF, decoys=THRIFTY, inferred=inferred) for inferred in (2, K)}
+    ratio = max(five / two for two, five in zip(made[2].losses, made[K].losses, strict=True))
+    what = f"nlswork, 15 waves, inferred {K}"
+    return [
+        Figure(f"{what}: largest AIL", max(made[K].losses), note=made[K].note()),
+        Figure(f"{what} / inferred 2: largest ratio of AIL", ratio, at_most=1.5, note=made[2].note()),
+        Figure(f"{what}: most decoys", 100 * made[K].decoys, "%", at_most=100 * THRIFTY),
+        Figure(f"{what}: rows without company", _alone(made[K]), at_most=0),
+        _promise(what, made[K]),
+    ]
+
+
 def changing_adult() -> list[Figure]:
     """Ten tables of which a share leaves and comes each time, beside clusters and merge."""
     data, figures = _adult(), []
@@ -263,6 +299,8 @@ PARTS: dict[str, Callable[[], list[Figure]]] = {
     "resilient": resilient_women,
     "others": other_women,
     "inferred": inferred_women,
+    "inferred-long": inferred_long,
+    "inferred-adult": inferred_adult,
     "harder": harder_women,
     "desynpuf": beneficiaries,
     "growing": growing_adult,

@@ -46,6 +46,7 @@ class Panel:
     decoys: float = 0.05
     seed: int = FIRST_SEED
     barred: frozenset[tuple[int, int]] = frozenset()
+    inferred: int = 2
 
     def bounds(self) -> Bounds:
         answers, shares = [], []
@@ -70,7 +71,7 @@ class Panel:
                 "blind": self.blind,
                 "lineage": self.lineage,
                 "decoys": self.decoys,
-                "inferred": 2,
+                "inferred": self.inferred,
                 "barred": can if self.barred else None,
             }
             codes = np.array([self.places[number][who] for who in here], np.int32).T
@@ -163,6 +164,24 @@ def _by(rows: list[Row], what: str) -> dict[int, list[Row]]:
     return found
 
 
+def company(rows: list[Row]) -> Counter[int]:
+    """Per label that a class shows, the rows of its pods that have it."""
+    return Counter(
+        row.label for pod in _by(rows, "pod").values() for row in pod if row.seat == _first(row, pod) for _ in pod
+    )
+
+
+def _first(row: Row, pod: list[Row]) -> int:
+    """The first seat of a pod with the label of a row."""
+    return min(other.seat for other in pod if other.label == row.label)
+
+
+def classes(story: Story) -> Iterator[list[Row]]:
+    """The rows of every class of every release."""
+    for rows in story.releases:
+        yield from _by(rows, "place").values()
+
+
 def wrong(story: Story) -> list[str]:
     """Everything about a series that is not as the definition of pods has it."""
     panel, found = story.panel, []
@@ -206,7 +225,9 @@ def wrong(story: Story) -> list[str]:
                 if any(Fraction(cells[value], len(pod)) > share for value, share in shares.items()):
                     found.append("a value above its share of a pod")
             here = [row for row in rows if row.place == pod[0].place]
-            if all(row.person is None for row in pod) and len(here) - len(pod) >= panel.k:
+            rest = [row for row in here if row.pod != pod[0].pod]
+            missed = any(0 < rows < panel.inferred for rows in company(rest).values())
+            if all(row.person is None for row in pod) and len(rest) >= panel.k and not missed:
                 found.append("a pod of decoys that nobody needs")
     for kind, labels in story.types().items():
         sizes = {len(p) for rows in story.releases for p in _by(rows, "pod").values() if p[0].kind == kind}

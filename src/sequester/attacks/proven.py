@@ -55,7 +55,11 @@ def proven(attack: str, history: History, witness: Witness, *, since: int = 0) -
     if attack == "tracing":
         if witness.fewest >= history.fewest:
             return Result([], float(witness.fewest))
-        return tracing.find(history, labels=witness.labels, at_least=witness.owners(history))
+        company = witness.owners(history)
+        if int(company.min(initial=history.fewest)) >= history.fewest:
+            # Whatever is published later changes nothing about it.
+            return Result([], float(company.min(initial=witness.fewest)))
+        return tracing.find(history, labels=witness.labels, at_least=company)
     return None
 
 

@@ -163,11 +163,12 @@ def make_podded(
 
 
 def _rows_of_a_class(policy: Policy, bounds: Bounds, people: int) -> int:
-    """Fewest rows of a class. Where more is promised of what is inferred than pods prove, classes are larger from the
-    beginning: then few have to be joined."""
+    """Fewest rows of a class. Where more is promised of what is inferred than pods prove, classes of other pods see to
+    the company of every label; those of blind ones must not look at labels, and are larger from the beginning: then few
+    have to be joined."""
     k, fewest = policy.protect.k, policy.protect.fewest
-    one_type = isinstance(policy.method, Pods) and policy.method.classes == "one-type"
-    if one_type or fewest <= int(bounds.seats().min(initial=fewest)):
+    blind = isinstance(policy.method, Pods) and policy.method.blind
+    if not blind or fewest <= int(bounds.seats().min(initial=fewest)):
         return k
     return max(k, min(3 * fewest + 1, people))
 
@@ -233,6 +234,7 @@ def seat_records(
         barred=barred(snapshot, policy, labelled),
         blind=isinstance(policy.method, Pods) and policy.method.blind,
         one_type=isinstance(policy.method, Pods) and policy.method.classes == "one-type",
+        leaving=policy.method.leaving if isinstance(policy.method, Pods) else None,
         seed=int(np.random.default_rng([*seed, 7]).integers(1 << 62)),
     )
     made = make(task)

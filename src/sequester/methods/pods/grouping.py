@@ -32,7 +32,7 @@ def group(
     """
     from sequester.methods.pods.opening import open_classes
     from sequester.methods.pods.rotating import rotate_pods
-    from sequester.methods.pods.sharing import exchange, share_pods
+    from sequester.methods.pods.sharing import share_pods
     from sequester.methods.pods.shelves import Pods
 
     pod = pod.copy()
@@ -61,17 +61,31 @@ def group(
             share_pods(of_pod, low, high, size, people, near, kind, k, passes)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
         member = of_pod[pod].astype(np.int64)
-        order = np.argsort(key, kind="stable")
-        begin = np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(order)).astype(np.int64)
-        rows = np.argsort(member, kind="stable").astype(np.int64)
-        start = np.searchsorted(member[rows], np.arange(int(member.max()) + 2)).astype(np.int64)
-        at = np.empty(len(rows), np.int64)
-        at[rows] = np.arange(len(rows))
-        who = np.zeros((len(pod), 0), np.int64) if few else _fitting(place, real, member, key)
-        moved = exchange(member, pod, start, rows, at, place, real, order.astype(np.int64), begin, who, passes)
+        member, pod, moved = exchanged(member, place, real, pod, key)
         if not moved and turn:
             break
     return member, pod
+
+
+def exchanged(
+    member: Integers, place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers
+) -> tuple[Integers, Integers, int]:
+    """Classes and pods of all rows after people with the same key have changed places, and how often they did."""
+    from sequester.methods.pods.sharing import exchange
+
+    # Of many people not everything is tried.
+    few = len(pod) <= _FEW
+    member, pod = member.astype(np.int64), pod.copy()
+    order = np.argsort(key, kind="stable")
+    begin = np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(order)).astype(np.int64)
+    rows = np.argsort(member, kind="stable").astype(np.int64)
+    start = np.searchsorted(member[rows], np.arange(int(member.max()) + 2)).astype(np.int64)
+    at = np.empty(len(rows), np.int64)
+    at[rows] = np.arange(len(rows))
+    who = np.zeros((len(pod), 0), np.int64) if few else _fitting(place, real, member, key)
+    passes = 6 if few else 2
+    moved = exchange(member, pod, start, rows, at, place, real, order.astype(np.int64), begin, who, passes)
+    return member, pod, int(moved)
 
 
 def _split(of_pod: Integers, low: Places, high: Places, size: Integers, k: int) -> Integers:

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
+from sequester.methods.pods.company import complete, group_company, spared
 from sequester.methods.pods.cuts import bounds_of
+from sequester.methods.pods.gather import gather
 from sequester.methods.pods.grouping import group
 from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
 from sequester.methods.pods.many import pair_many
 from sequester.methods.pods.many_classes import group_many
 from sequester.methods.pods.one_type import add_company, group_types
 from sequester.methods.pods.pairing import Singles, cells_of, pair
+from sequester.methods.pods.settled import settled
 from sequester.methods.pods.task import Made, Task
 from sequester.methods.pods.types import Types
 
@@ -42,8 +45,10 @@ def make(task: Task) -> Made:
         return make_blind(task)
     types = Types(task.before, task.label_before)
     people = _singles(task, types, place_of(task))
-    benches = _within_budget(task, types, people)
+    benches = _beside(task, types, people, settled(task, people))
     _decide_labels(benches, task, np.random.default_rng(task.seed))
+    if task.accompanied:
+        complete(benches, task.inferred)
     if task.one_type:
         add_company(benches, task.k)
     else:
@@ -87,6 +92,17 @@ def _leaving(task: Task) -> float:
     here = np.zeros(len(last), np.bool_)
     here[task.person[task.person >= 0]] = True
     return int((last & ~here).sum()) / max(int(last.sum()), 1)
+
+
+def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benches:
+    """These pods, and those of everybody who is in none of them."""
+    rest = np.setdiff1d(np.arange(len(task)), benches.taken[benches.taken >= 0])
+    if len(rest) == len(task):
+        return _within_budget(task, types, people)
+    if len(rest):
+        found = _within_budget(task.of(rest), types, people.of(rest, _DEAREST))
+        benches.add(np.where(found.taken >= 0, rest[np.maximum(found.taken, 0)], found.taken), found.label)
+    return benches
 
 
 def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
@@ -144,6 +160,9 @@ def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int
     if len(benches):
         room = None if task.lineage is None else _room(benches, people, task.lineage)
         new = take_seats(benches, place, new, label, room, price, task.barred)
+    if task.accompanied:
+        gathered, new = gather(task, place, label, new)
+        benches.add(gathered.taken, gathered.label)
     for most in sorted({int(one) for one in needs[label[new]]} - {1, 2}, reverse=True):
         first = new[needs[label[new]] == most]
         # Whoever needs fewer seats may sit with them, but need not: only as many as are missing.
@@ -319,15 +338,21 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
     if task.lineage is not None:
         linked = _linked_now(people, seated.pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
-    if len(task) > _MANY and not task.one_type:
+    shown = np.concatenate([people.label, seated.decoy_label])
+    if len(task) > _MANY and not task.one_type and not task.accompanied:
         member, pod = group_many(people.place, seated.pod, task.k), seated.pod
     else:
         where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
         if task.one_type:
             member, pod = group_types(where, real, seated.pod, key, task.k, seated.kind)
+        elif task.accompanied:
+            member, pod = group_company(where, real, seated.pod, key, shown, task.k, task.inferred)
         else:
             member, pod = group(where, real, seated.pod, key, task.k)
-    kept = np.flatnonzero(~_idle(member, pod, real, task.k))
+    idle = _idle(member, pod, real, task.k)
+    if task.accompanied and idle.any():
+        idle = spared(member, pod, shown, idle, task.inferred)
+    kept = np.flatnonzero(~idle)
     rows = len(kept)
     member, pod = (_numbered(one[kept]) for one in (member, pod))
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0

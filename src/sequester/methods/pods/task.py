@@ -92,6 +92,7 @@ class Task:
     decoys    at most this share of rows is about nobody, but for what a promise cannot do without
     lineage   most people linked through pods; None: no limit
     barred    (records, labels) what cannot be, as everybody knows; None: nothing is
+    leaving   the share of people who are expected to leave each time, before that is known; None: it is not
     one_type  whether all pods of a class have the same labels (m-invariance)
     seed      of everything that is drawn
     """
@@ -110,11 +111,18 @@ class Task:
     barred: NDArray[np.bool_] | None = None
     blind: bool = False
     one_type: bool = False
+    leaving: float | None = None
     seed: int = 0
 
     def __len__(self) -> int:
         """Number of records."""
         return len(self.label)
+
+    @property
+    def accompanied(self) -> bool:
+        """Whether more is promised of what is inferred than pods keep by themselves, and classes see to it."""
+        fewest = max(int(self.bounds.seats().min(initial=self.inferred)), min(self.inferred, 2))
+        return not self.blind and not self.one_type and self.inferred > fewest
 
     def of(self, rows: NDArray[np.int64]) -> Task:
         """The same of some of the records."""
