@@ -31,7 +31,8 @@ from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels
 from sequester.methods.guard import Guard
-from sequester.methods.pods.task import Bounds, Made
+from sequester.methods.pods.make import make
+from sequester.methods.pods.task import Bounds, Made, Task
 from sequester.policy import Policy
 
 WOMEN = ("birth_yr", "grade", "race", "msp", "south", "c_city")
@@ -183,13 +184,21 @@ def publish(panel: Panel, *, confidence: Fraction, decoys: float, first: float |
     cells = np.unique(np.hstack([wave.cells for wave in panel.waves]), axis=1)
     place = {tuple(one): number for number, one in enumerate(cells.T.tolist())}
     shares = tuple((confidence,) * (int(view.max()) + 1) for view in cells)
-    series = Series(panel.domains, Bounds(np.ascontiguousarray(cells), shares), k, options=options)
+    taken: list[float] = []
+
+    def timed(task: Task) -> Made:
+        """The maker alone: what else a series does here, dictionaries among it, is no part of the product."""
+        took, made = seconds(lambda: make(task))
+        taken.append(took)
+        return made
+
+    series = Series(panel.domains, Bounds(np.ascontiguousarray(cells), shares), k, make=timed, options=options)
     steps = []
     for number, wave in enumerate(panel.waves):
         series.options["decoys"] = first if first is not None and not number else decoys
         label = np.array([place[tuple(one)] for one in wave.cells.T.tolist()], np.int32)
-        taken, made = seconds(lambda: series.publish(wave.ids.tolist(), wave.codes, label, seed=number))  # noqa: B023
-        steps.append(_step(series, made, len(wave), taken))
+        made = series.publish(wave.ids.tolist(), wave.codes, label, seed=number)
+        steps.append(_step(series, made, len(wave), taken[-1]))
     return Published(tuple(steps), series, cells, confidence)
 
 

@@ -236,10 +236,12 @@ def _intact(task: Task, chosen: Integers) -> Integers:
         return found
     person = task.person[chosen]
     pod = np.where(person >= 0, task.before.pods[-1][person], -1)
-    order = np.argsort(pod, kind="stable")
-    same = np.flatnonzero((pod[order[1:]] == pod[order[:-1]]) & (pod[order[1:]] >= 0))
-    one, other = order[same], order[same + 1]
-    found[one], found[other] = other, one
+    here = np.flatnonzero(pod >= 0)
+    last = np.zeros(int(pod.max(initial=-1)) + 1, np.int64)
+    last[pod[here]] = here
+    # Nobody here was in a pod of more than two seats.
+    one = here[last[pod[here]] != here]
+    found[one], found[last[pod[one]]] = last[pod[one]], one
     return found
 
 

@@ -106,7 +106,8 @@ class _Pairing:
         free, place = chosen
         label, want, labels = people.label[free], people.want[free], len(bounds)
         old = want >= 0
-        share = np.bincount(label, minlength=labels) * (_CELL / len(people.label))
+        # Of two labels, the product is the root of how often a couple of them is expected in a cell.
+        often = np.sqrt(np.bincount(label, minlength=labels) * (np.sqrt(_CELL) / len(free)))
         leader, linked = np.arange(len(free)), np.ones(len(free), np.int64)
         if most is not None:
             lineage = people.lineage[free]
@@ -125,9 +126,9 @@ class _Pairing:
             barred=np.zeros((0, 0), np.bool_) if barred is None else barred,
             most=0 if most is None else most,
             link=LINK if most is not None else 0.0,
-            rare=min(FEW * people.leaving, 2.0) * float(np.sqrt(_CELL)),
+            rare=min(FEW * people.leaving, 2.0),
         )
-        crowd = Crowd(place, label, old, leader, linked, np.sqrt(share))
+        crowd = Crowd(place, label, old, leader, linked, often)
         partner = np.full(len(free), -1, np.int64)
         reach = max(min(_LOOKS // len(people), _REACH[1]), _REACH[0])
         return cls(crowd, rules, own, asked, partner, reach)
@@ -220,7 +221,7 @@ class _Pairing:
         if not len(there):
             return
         lists = self._lists(there, asked)
-        for _ in range(_TRADES):
+        for _ in range(_TRADES if self.reach > _REACH[0] else 1):
             apart = self._apart(there)
             far = there[apart > _FARTHER * apart.mean()]
             if not trade(self.crowd, self.rules, lists, far, self.reach, self.partner):
