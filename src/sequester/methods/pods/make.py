@@ -15,6 +15,7 @@ from sequester.methods.pods.grouping import group
 from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
 from sequester.methods.pods.many import pair_many
 from sequester.methods.pods.many_classes import group_many
+from sequester.methods.pods.many_company import group_types_of_many
 from sequester.methods.pods.one_type import add_company, group_types
 from sequester.methods.pods.pairing import Singles, cells_of, pair
 from sequester.methods.pods.settled import settled
@@ -341,7 +342,10 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
         linked = _linked_now(people, seated.pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
     shown = np.concatenate([people.label, seated.decoy_label])
-    if len(task) > _MANY and not task.one_type and not task.accompanied:
+    if len(task) > _MANY and task.accompanied:
+        need = max(task.k, task.inferred)
+        member, pod = group_types_of_many(people.place, seated.pod, seated.kind, shown, need), seated.pod
+    elif len(task) > _MANY and not task.one_type:
         member, pod = group_many(people.place, seated.pod, task.k), seated.pod
     else:
         where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
