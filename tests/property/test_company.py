@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from pods import HALF, Panel, Story, classes, company, is_world, panels, shifted
 from seated import seated
 from sequester.attacks import tracing
 from sequester.attacks.proven import check_pods, proven
+from sequester.methods.pods import make as maker
 from sequester.methods.pods.company import labels_of, spared
 from sequester.methods.pods.make import make
 from worlds import Knowledge, TooMany
@@ -39,6 +41,16 @@ def test_every_label_of_every_class_has_company_and_pods_are_whole(panel: Panel)
     for lineage in story.lineages():
         assert is_world(story, shifted(story, lineage, 1))
     event(f"larger pods: {any(len(labels) >= panel.inferred for labels in story.types().values())}")
+
+
+@settings(max_examples=150, deadline=None)
+@given(demanding(people=(1, 40), releases=(1, 4)))
+def test_classes_of_many_people_have_company_too(panel: Panel) -> None:
+    with patch.object(maker, "_MANY", 0):
+        story = panel.publish()
+    assert wrong(story) == []
+    for rows in classes(story):
+        assert min(company(rows).values()) >= panel.inferred
 
 
 @settings(max_examples=60, deadline=None)
