@@ -46,7 +46,7 @@ def test_every_label_of_every_class_has_company_and_pods_are_whole(panel: Panel)
 @settings(max_examples=150, deadline=None)
 @given(demanding(people=(1, 40), releases=(1, 4)))
 def test_classes_of_many_people_have_company_too(panel: Panel) -> None:
-    with patch.object(maker, "_MANY", 0):
+    with patch.object(maker, "MANY", 0):
         story = panel.publish()
     assert wrong(story) == []
     for rows in classes(story):

@@ -20,7 +20,7 @@ from sequester.methods.pods import many, many_cuts, many_order, many_share
 
 
 def published(panel: Panel, *, kept: bool = True) -> Story:
-    with patch.object(maker, "_MANY", 0), patch.object(maker, "_ANEW", 0 if kept else 60_000):
+    with patch.object(maker, "MANY", 0), patch.object(maker, "_ANEW", 0 if kept else 60_000):
         return panel.publish()
 
 
@@ -69,7 +69,7 @@ def series(panel: Table, *, threads: int = 2, **options: object) -> Published:
     with ExitStack() as patched:
         for module, part in small:
             patched.enter_context(patch.object(module, "_PART", part))
-        for name in ("_MANY", "_ANEW"):
+        for name in ("MANY", "_ANEW"):
             patched.enter_context(patch.object(maker, name, 0))
         patched.enter_context(patch.object(os, "cpu_count", lambda: threads))
         return publish(panel, confidence=HALF, **options)  # type: ignore[arg-type]

@@ -56,9 +56,10 @@ def proven(attack: str, history: History, witness: Witness, *, since: int = 0) -
         if witness.fewest >= history.fewest:
             return Result([], float(witness.fewest))
         company = witness.owners(history)
-        if int(company.min(initial=history.fewest)) >= history.fewest:
+        least = int(company.min()) if len(company) else witness.fewest
+        if least >= history.fewest:
             # Whatever is published later changes nothing about it.
-            return Result([], float(company.min(initial=witness.fewest)))
+            return Result([], float(least))
         return tracing.find(history, labels=witness.labels, at_least=company)
     return None
 

@@ -7,16 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from sequester.methods.pods.make import make, place_of
+from sequester.methods.pods.make import MANY, make, place_of
 from sequester.methods.pods.many_order import near_order, whole
 from sequester.methods.pods.pairing import cells_of
 from sequester.methods.pods.task import Made, Task
 
 _PEOPLE = 4_000
 """As many as are looked at."""
-
-_MANY = 60_000
-"""People beyond whom neighborhoods are found by quick loops."""
 
 
 def frontier(task: Task, made: Made) -> dict[str, float]:
@@ -56,9 +53,10 @@ def _some(task: Task) -> Task:
     if len(task) <= _PEOPLE:
         return task
     draws = np.random.default_rng([task.seed, 2])
-    if len(task) > _MANY:
+    if len(task) > MANY:
         cells = np.array_split(near_order(whole(place_of(task))), len(task) // (_PEOPLE // 4))
     else:
         cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
     rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:4].tolist()]))
-    return task.of(rows)
+    # Made as the whole is, so that what is compared is the choice.
+    return replace(task.of(rows), part_of_many=len(task) > MANY)

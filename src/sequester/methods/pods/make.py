@@ -34,7 +34,7 @@ _SAMPLE = 10_000
 """People up to whom the price of a decoy is found by trying; of more, on neighborhoods with so many."""
 _ANEW = 60_000
 """People up to whom all couples are made anew; of more, those who are both here stay together, and are exchanged."""
-_MANY = 60_000
+MANY = 60_000
 """People beyond whom couples and classes are made by quick loops, one pass over a matching that others improve."""
 
 
@@ -55,6 +55,10 @@ def make(task: Task) -> Made:
     else:
         _add_company(benches, task.k)
     return _classes(task, types, people, benches)
+
+
+def _is_large(task: Task) -> bool:
+    return task.part_of_many or len(task) > MANY
 
 
 def place_of(task: Task) -> Places:
@@ -109,7 +113,7 @@ def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benc
 def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
     """Pods at the lowest price of a decoy that keeps the budget; at the highest, if that does not."""
     best = _share(task, types, people, _DEAREST)
-    if len(task) > _MANY:
+    if _is_large(task):
         # Many people are paired once, and what is left of the budget is spent on those who are farthest apart.
         return best
     low, high = 0.0, float(people.place.shape[1])
@@ -207,7 +211,7 @@ def _couples(
     part = replace(people, alone=np.full(len(people), price)) if everybody else people.of(chosen, price)
     barred = None if task.barred is None else task.barred[chosen]
     kept = None if len(chosen) <= _ANEW else _intact(task, chosen)
-    if len(task) <= _MANY:
+    if not _is_large(task):
         partner = pair(part, task.bounds, barred, task.lineage, kept=kept, wide=wide)
     else:
         budget = int(task.decoys * len(chosen))
@@ -342,10 +346,10 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
         linked = _linked_now(people, seated.pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
     shown = np.concatenate([people.label, seated.decoy_label])
-    if len(task) > _MANY and task.accompanied:
+    if _is_large(task) and task.accompanied:
         need = max(task.k, task.inferred)
         member, pod = group_types_of_many(people.place, seated.pod, seated.kind, shown, need), seated.pod
-    elif len(task) > _MANY and not task.one_type:
+    elif _is_large(task) and not task.one_type:
         member, pod = group_many(people.place, seated.pod, task.k), seated.pod
     else:
         where = np.vstack([people.place, people.place[_like(seated.pod, records)]])

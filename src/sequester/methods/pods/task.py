@@ -95,6 +95,7 @@ class Task:
     leaving   the share of people who are expected to leave each time, before that is known; None: it is not
     one_type  whether all pods of a class have the same labels (m-invariance)
     seed      of everything that is drawn
+    part_of_many  whether these are a few of many people, and to be dealt with by the same quick loops
     """
 
     codes: Numbers
@@ -113,6 +114,7 @@ class Task:
     one_type: bool = False
     leaving: float | None = None
     seed: int = 0
+    part_of_many: bool = False
 
     def __len__(self) -> int:
         """Number of records."""
