@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import kernel
-from sequester.methods.pods.sharing import _link, _unlink, _width
+from sequester.methods.pods.shelves import link, unlink, width_of
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -70,13 +70,13 @@ def _chained(member, pods):  # type: ignore[no-untyped-def]
     head, rows, people = np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
     follows, leads = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     for pod in range(count):
-        _link(pod, member[pod], head, follows, leads)
+        link(pod, member[pod], head, follows, leads)
         rows[member[pod]] += pods.size[pod]
         people[member[pod]] += pods.people[pod]
     width = np.zeros(count)
     for cls in range(count):
         if head[cls] >= 0:
-            width[cls] = _width(cls, -1, -1, -1, head, follows, pods.low, pods.high)
+            width[cls] = width_of(cls, -1, -1, head, follows, pods.low, pods.high)
     return Chains(head, follows, leads, rows, people, width)
 
 
@@ -205,8 +205,8 @@ def _width_of_both(chains, pods, one, other):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def _move(chains, pods, member, pod, to):  # type: ignore[no-untyped-def]
     here = member[pod]
-    _unlink(pod, here, chains.head, chains.follows, chains.leads)
-    _link(pod, to, chains.head, chains.follows, chains.leads)
+    unlink(pod, here, chains.head, chains.follows, chains.leads)
+    link(pod, to, chains.head, chains.follows, chains.leads)
     member[pod] = to
     chains.rows[here] -= pods.size[pod]
     chains.rows[to] += pods.size[pod]
@@ -216,7 +216,7 @@ def _move(chains, pods, member, pod, to):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _measure(chains, pods, cls):  # type: ignore[no-untyped-def]
-    chains.width[cls] = _width(cls, -1, -1, -1, chains.head, chains.follows, pods.low, pods.high)
+    chains.width[cls] = width_of(cls, -1, -1, chains.head, chains.follows, pods.low, pods.high)
 
 
 @kernel
@@ -269,7 +269,7 @@ def _best_move(member, chains, pods, near, asked, pod, when):  # type: ignore[no
     low, high, head, follows = pods.low, pods.high, chains.head, chains.follows
     width, persons = chains.width, chains.people
     here, own = member[pod], pods.people[pod]
-    left = _width(here, pod, -1, -1, head, follows, low, high) * (persons[here] - own)
+    left = width_of(here, pod, -1, head, follows, low, high) * (persons[here] - own)
     fewer = asked.price * _lacks_more(chains, pods, asked, here, pod, -1)
     best, best_to, best_swap = -1e-9, -1, -1
     for place in range(near.shape[1]):
@@ -281,7 +281,7 @@ def _best_move(member, chains, pods, near, asked, pod, when):  # type: ignore[no
         if changed[to] < tried[pod] and changed[here] < tried[pod]:
             continue
         now = width[here] * persons[here] + width[to] * persons[to]
-        then = left + _width(to, -1, pod, -1, head, follows, low, high) * (persons[to] + own) + fewer - now
+        then = left + width_of(to, -1, pod, head, follows, low, high) * (persons[to] + own) + fewer - now
         then += asked.price * _lacks_more(chains, pods, asked, to, -1, pod)
         if then < best:
             best, best_to, best_swap = then, to, -1
@@ -292,9 +292,9 @@ def _best_move(member, chains, pods, near, asked, pod, when):  # type: ignore[no
             lacking += _lacks_more(chains, pods, asked, to, third, pod)
             then = asked.price * lacking - now
             if then < best:
-                then += _width(here, pod, third, -1, head, follows, low, high) * (persons[here] + more)
+                then += width_of(here, pod, third, head, follows, low, high) * (persons[here] + more)
             if then < best:
-                then += _width(to, third, pod, -1, head, follows, low, high) * (persons[to] - more)
+                then += width_of(to, third, pod, head, follows, low, high) * (persons[to] - more)
                 if then < best:
                     best, best_to, best_swap = then, to, third
             third = follows[third]
@@ -366,8 +366,8 @@ def split_classes(member, pods, asked):  # type: ignore[no-untyped-def]
                 _move(chains, pods, member, everybody[ranked[at]], free)
                 if chains.rows[free] < asked.k or chains.rows[here] < asked.k:
                     continue
-                then = _width(free, -1, -1, -1, chains.head, chains.follows, pods.low, pods.high) * chains.people[free]
-                then += _width(here, -1, -1, -1, chains.head, chains.follows, pods.low, pods.high) * chains.people[here]
+                then = width_of(free, -1, -1, chains.head, chains.follows, pods.low, pods.high) * chains.people[free]
+                then += width_of(here, -1, -1, chains.head, chains.follows, pods.low, pods.high) * chains.people[here]
                 if then < best:
                     lacking = _lack(chains, pods, asked, free) + _lack(chains, pods, asked, here)
                     if then + asked.price * lacking < best:

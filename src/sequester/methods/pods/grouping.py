@@ -51,14 +51,12 @@ def group(
             of_pod = np.empty(len(size), np.int64)
             of_pod[pod] = member
             of_pod = _split(of_pod, low, high, size, k)
-        near = _near(low, high)
-        kind = np.zeros(len(size), np.int64)
-        share_pods(of_pod, low, high, size, people, near, kind, k, passes)
-        pods = Pods(low, high, size, people, near)
+        pods = Pods(low, high, size, people, _near(low, high))
+        share_pods(of_pod, pods, k, passes)
         for _ in range(_AGAIN if len(pod) <= _MANY else 0):
             if not open_classes(of_pod, pods, k) + rotate_pods(of_pod, pods, k):
                 break
-            share_pods(of_pod, low, high, size, people, near, kind, k, passes)
+            share_pods(of_pod, pods, k, passes)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
         member = of_pod[pod].astype(np.int64)
         member, pod, moved = exchanged(member, place, real, pod, key)

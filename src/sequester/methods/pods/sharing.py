@@ -6,129 +6,67 @@ with her: both classes stay unions of pods. Rows about nobody have no place of t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
 from sequester.kernels import kernel
-
-
-@numba.njit(cache=True, nogil=True)
-def _width(cls, skip, add, add2, head, follows, low, high):  # type: ignore[no-untyped-def]
-    """Summed widths of the box of a class, without one pod (-1: none) and with up to two more."""
-    total = 0.0
-    for axis in range(low.shape[1]):
-        least, most = np.inf, -np.inf
-        pod = head[cls]
-        while pod >= 0:
-            if pod != skip:
-                least, most = min(least, low[pod, axis]), max(most, high[pod, axis])
-            pod = follows[pod]
-        if add >= 0:
-            least, most = min(least, low[add, axis]), max(most, high[add, axis])
-        if add2 >= 0:
-            least, most = min(least, low[add2, axis]), max(most, high[add2, axis])
-        if most > least:
-            total += min(most - least, 1.0)
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-def _unlink(pod, cls, head, follows, leads):  # type: ignore[no-untyped-def]
-    if leads[pod] >= 0:
-        follows[leads[pod]] = follows[pod]
-    else:
-        head[cls] = follows[pod]
-    if follows[pod] >= 0:
-        leads[follows[pod]] = leads[pod]
-
-
-@numba.njit(cache=True, nogil=True)
-def _link(pod, cls, head, follows, leads):  # type: ignore[no-untyped-def]
-    follows[pod], leads[pod] = head[cls], -1
-    if head[cls] >= 0:
-        leads[head[cls]] = pod
-    head[cls] = pod
+from sequester.methods.pods.shelves import lost, move, shelve
 
 
 @kernel
-def share_pods(member, low, high, size, people, near, kind, k, passes):  # type: ignore[no-untyped-def]
-    """Move pods to near classes, or exchange two, while that loses less; classes keep k rows. Changes `member`.
-
-    low, high     (pods, attributes) boxes of the pods' people
-    size, people  rows and people per pod
-    near          (pods, any) pods nearby, -1 for none
-    kind          per pod; only pods of one kind share a class
-    """
-    pods = member.size
-    classes = 0
-    for pod in range(pods):
-        classes = max(classes, member[pod] + 1)
-    head = np.full(classes, -1, np.int64)
-    follows, leads = np.full(pods, -1, np.int64), np.full(pods, -1, np.int64)
-    rows, persons = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
-    for pod in range(pods):
-        _link(pod, member[pod], head, follows, leads)
-        rows[member[pod]] += size[pod]
-        persons[member[pod]] += people[pod]
-    width = np.zeros(classes)
+def share_pods(member: Any, pods: Any, k: int, passes: int) -> Any:
+    """Move pods to near classes, or exchange two, while that loses less; classes keep k rows. Changes `member`."""
+    shelves, classes = shelve(member, pods, 0)
+    now = np.empty(classes)
     for cls in range(classes):
-        width[cls] = _width(cls, -1, -1, -1, head, follows, low, high)
-    changed = 0
+        now[cls] = lost(cls, -1, -1, shelves, pods)
+    changed = np.int64(0)
     for _ in range(passes):
-        moved = 0
-        for pod in range(pods):
+        moved = np.int64(0)
+        for pod in range(member.size):
             here = member[pod]
-            left = _width(here, pod, -1, -1, head, follows, low, high)
-            now_here = width[here] * persons[here]
-            may_leave = rows[here] - size[pod] >= k
-            best, best_to, best_swap = -1e-9, -1, -1
-            for place in range(near.shape[1]):
-                other = near[pod, place]
-                if other < 0:
-                    break
-                to = member[other]
-                if to == here or kind[other] != kind[pod]:
-                    continue
-                now = now_here + width[to] * persons[to]
-                if may_leave:
-                    joined = _width(to, -1, pod, -1, head, follows, low, high)
-                    gain = left * (persons[here] - people[pod]) + joined * (persons[to] + people[pod]) - now
-                    if gain < best:
-                        best, best_to, best_swap = gain, to, -1
-                third = head[to]
-                while third >= 0:
-                    if rows[here] - size[pod] + size[third] >= k and rows[to] - size[third] + size[pod] >= k:
-                        one = _width(here, pod, third, -1, head, follows, low, high)
-                        two = _width(to, third, pod, -1, head, follows, low, high)
-                        more = people[third] - people[pod]
-                        gain = one * (persons[here] + more) + two * (persons[to] - more) - now
-                        if gain < best:
-                            best, best_to, best_swap = gain, to, third
-                    third = follows[third]
-            if best_to < 0:
+            to, back = _better_place(np.int64(pod), member, shelves, pods, k, now)
+            if to < 0:
                 continue
             moved += 1
-            _unlink(pod, here, head, follows, leads)
-            _link(pod, best_to, head, follows, leads)
-            member[pod] = best_to
-            rows[here] -= size[pod]
-            rows[best_to] += size[pod]
-            persons[here] -= people[pod]
-            persons[best_to] += people[pod]
-            if best_swap >= 0:
-                _unlink(best_swap, best_to, head, follows, leads)
-                _link(best_swap, here, head, follows, leads)
-                member[best_swap] = here
-                rows[here] += size[best_swap]
-                rows[best_to] -= size[best_swap]
-                persons[here] += people[best_swap]
-                persons[best_to] -= people[best_swap]
-            width[here] = _width(here, -1, -1, -1, head, follows, low, high)
-            width[best_to] = _width(best_to, -1, -1, -1, head, follows, low, high)
+            move(pod, to, member, shelves, pods)
+            if back >= 0:
+                move(back, here, member, shelves, pods)
+            now[here], now[to] = lost(here, -1, -1, shelves, pods), lost(to, -1, -1, shelves, pods)
         changed += moved
         if moved == 0:
             break
     return changed
+
+
+@numba.njit(cache=True, nogil=True)
+def _better_place(pod: Any, member: Any, shelves: Any, pods: Any, k: int, now: Any) -> Any:
+    """The class where a pod loses least, and the pod that leaves it in exchange; -1 for none."""
+    here, rows, size = member[pod], shelves.rows, pods.size
+    left = lost(here, pod, -1, shelves, pods)
+    best, best_to, best_back = -1e-9, np.int64(-1), np.int64(-1)
+    for place in range(pods.near.shape[1]):
+        other = pods.near[pod, place]
+        if other < 0:
+            break
+        to = member[other]
+        if to == here:
+            continue
+        both = now[here] + now[to]
+        if rows[here] - size[pod] >= k:
+            gain = left + lost(to, -1, pod, shelves, pods) - both
+            if gain < best:
+                best, best_to, best_back = gain, to, np.int64(-1)
+        third = shelves.head[to]
+        while third >= 0:
+            if rows[here] - size[pod] + size[third] >= k and rows[to] - size[third] + size[pod] >= k:
+                gain = lost(here, pod, third, shelves, pods) + lost(to, third, pod, shelves, pods) - both
+                if gain < best:
+                    best, best_to, best_back = gain, to, third
+            third = shelves.follows[third]
+    return best_to, best_back
 
 
 @numba.njit(cache=True, nogil=True)

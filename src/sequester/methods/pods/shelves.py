@@ -35,6 +35,44 @@ class Shelves(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
+def link(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
+    """Put a pod at the head of the list of a class."""
+    follows[pod], leads[pod] = head[cls], -1
+    if head[cls] >= 0:
+        leads[head[cls]] = pod
+    head[cls] = pod
+
+
+@numba.njit(cache=True, nogil=True)
+def unlink(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
+    """Take a pod out of the list of its class."""
+    if leads[pod] >= 0:
+        follows[leads[pod]] = follows[pod]
+    else:
+        head[cls] = follows[pod]
+    if follows[pod] >= 0:
+        leads[follows[pod]] = leads[pod]
+
+
+@numba.njit(cache=True, nogil=True)
+def width_of(cls: Any, skip: Any, add: Any, head: Any, follows: Any, low: Any, high: Any) -> Any:
+    """Summed widths of the box of a class, without one of its pods and with another; -1: none."""
+    total = 0.0
+    for axis in range(low.shape[1]):
+        least, most = np.inf, -np.inf
+        pod = head[cls]
+        while pod >= 0:
+            if pod != skip:
+                least, most = min(least, low[pod, axis]), max(most, high[pod, axis])
+            pod = follows[pod]
+        if add >= 0:
+            least, most = min(least, low[add, axis]), max(most, high[add, axis])
+        if most > least:
+            total += min(most - least, 1.0)
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
 def shelve(member: Any, pods: Any, spare: int) -> Any:
     """The shelves of these classes, and room for more."""
     classes = np.int64(0)
@@ -55,10 +93,7 @@ def shelve(member: Any, pods: Any, spare: int) -> Any:
 @numba.njit(cache=True, nogil=True)
 def put(pod: Any, to: Any, shelves: Any, pods: Any) -> None:
     """Add a pod to a class."""
-    shelves.follows[pod], shelves.leads[pod] = shelves.head[to], -1
-    if shelves.head[to] >= 0:
-        shelves.leads[shelves.head[to]] = pod
-    shelves.head[to] = pod
+    link(pod, to, shelves.head, shelves.follows, shelves.leads)
     shelves.rows[to] += pods.size[pod]
     shelves.persons[to] += pods.people[pod]
 
@@ -66,13 +101,8 @@ def put(pod: Any, to: Any, shelves: Any, pods: Any) -> None:
 @numba.njit(cache=True, nogil=True)
 def move(pod: Any, to: Any, member: Any, shelves: Any, pods: Any) -> None:
     """Move a pod to another class."""
-    here, before, after = member[pod], shelves.leads[pod], shelves.follows[pod]
-    if before >= 0:
-        shelves.follows[before] = after
-    else:
-        shelves.head[here] = after
-    if after >= 0:
-        shelves.leads[after] = before
+    here = member[pod]
+    unlink(pod, here, shelves.head, shelves.follows, shelves.leads)
     shelves.rows[here] -= pods.size[pod]
     shelves.persons[here] -= pods.people[pod]
     put(pod, to, shelves, pods)
@@ -82,21 +112,9 @@ def move(pod: Any, to: Any, member: Any, shelves: Any, pods: Any) -> None:
 @numba.njit(cache=True, nogil=True)
 def lost(cls: Any, skip: Any, add: Any, shelves: Any, pods: Any) -> Any:
     """What the people of a class lose together, without one of its pods and with another; -1: none."""
-    total = 0.0
-    for axis in range(pods.low.shape[1]):
-        least, most = np.inf, -np.inf
-        pod = shelves.head[cls]
-        while pod >= 0:
-            if pod != skip:
-                least, most = min(least, pods.low[pod, axis]), max(most, pods.high[pod, axis])
-            pod = shelves.follows[pod]
-        if add >= 0:
-            least, most = min(least, pods.low[add, axis]), max(most, pods.high[add, axis])
-        if most > least:
-            total += min(most - least, 1.0)
     persons = shelves.persons[cls]
     if skip >= 0:
         persons -= pods.people[skip]
     if add >= 0:
         persons += pods.people[add]
-    return total * persons
+    return width_of(cls, skip, add, shelves.head, shelves.follows, pods.low, pods.high) * persons
