@@ -69,7 +69,11 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 
 
 def helper(function: Any = None, **options: Any) -> Any:
-    """Mark a loop that only kernels call: it is compiled into them, and Python cannot call it."""
+    """Mark a loop that only kernels call: it is compiled into them, and Python cannot call it.
+
+    `inline="always"` spares a short one that is called in one place a compilation of its own; of long ones it makes
+    functions so large that they take longer.
+    """
     if function is None:
         return lambda decorated: helper(decorated, **options)
     return _dispatcher(function, no_cpython_wrapper=True, **options)

@@ -69,7 +69,7 @@ def safe(counts, size, limits):  # type: ignore[no-untyped-def]
     return True
 
 
-@helper
+@helper(inline="always")
 def _recursive(counts, size, view, limits):  # type: ignore[no-untyped-def]
     # The l - 1 most frequent values are found by repeated selection: l is small.
     length = limits.recursive_l[view]
@@ -92,7 +92,7 @@ def _recursive(counts, size, view, limits):  # type: ignore[no-untyped-def]
     return most * limits.recursive_denominator[view] < limits.recursive_numerator[view] * tail
 
 
-@helper
+@helper(inline="always")
 def _distance(counts, size, view, limits):  # type: ignore[no-untyped-def]
     """Earth mover's distance of a class to the whole table (Li, Li and Venkatasubramanian)."""
     start, stop = limits.first[view], limits.first[view + 1]

@@ -17,7 +17,7 @@ NEARNESS = 1e-9
 _FAR = int(np.iinfo(np.int32).max)
 
 
-@helper
+@helper(inline="always")
 def _sort(items, count):  # type: ignore[no-untyped-def]
     """Shell sort of a short buffer; far cheaper to compile than the library's."""
     gap = 1
@@ -48,7 +48,7 @@ def _list_sorted(rows, start, stop, attribute, histogram, base, codes):  # type:
     return distinct
 
 
-@helper
+@helper(inline="always")
 def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-def]
     """The distinct codes between lo and hi, from counts already made."""
     distinct = 0
@@ -58,7 +58,7 @@ def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-de
     return distinct
 
 
-@helper
+@helper(inline="always")
 def _score(below, size, full, left, right, mode):  # type: ignore[no-untyped-def]
     """How good a cut is. Median cuts: the widest attribute first, and in it the position nearest to the median."""
     if mode == GAIN:
@@ -101,7 +101,7 @@ def _all_cuts(codes, histogram, base, distinct, size, mode, k, position, score, 
     return found
 
 
-@helper
+@helper(inline="always")
 def _halving(codes, histogram, base, distinct, size, position):  # type: ignore[no-untyped-def]
     """The median value of one attribute, scored by how wide the attribute is here."""
     below = at = 0
@@ -146,7 +146,7 @@ def _both_safe(rows, values, start, stop, attribute, code, left, total, limits):
     return safe(left, stop - start - size, limits)
 
 
-@helper
+@helper(inline="always")
 def _swap(rows, values, order, i, j):  # type: ignore[no-untyped-def]
     for attribute in range(rows.shape[1]):
         rows[i, attribute], rows[j, attribute] = rows[j, attribute], rows[i, attribute]
@@ -171,7 +171,7 @@ def _part(rows, values, order, start, stop, attribute, code):  # type: ignore[no
         j -= 1
 
 
-@helper
+@helper(inline="always")
 def _inside(population, i, low, high):  # type: ignore[no-untyped-def]
     for attribute in range(low.size):
         if population[i, attribute] < low[attribute] or population[i, attribute] > high[attribute]:
