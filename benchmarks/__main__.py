@@ -11,6 +11,7 @@ from benchmarks.timing import seconds
 
 SUBJECTS = {
     "start-up": "benchmarks.start_up",
+    "compile": "benchmarks.compile",
     "full-domain-adult": "benchmarks.full_domain_adult",
     "mondrian-adult": "benchmarks.mondrian_adult",
     "mondrian-scale": "benchmarks.mondrian_scale",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from sequester.cli.app import app
 
 # Said once on a machine, by whichever test comes first.
-_COMPILING = "Compiling the inner loops, once on this machine (a minute or two)...\n"
+_COMPILING = "Compiling the inner loops, once on this machine (up to a minute)...\n"
 
 
 def invoke(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

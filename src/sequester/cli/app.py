@@ -29,6 +29,7 @@ from sequester.cli import (
     publish,
     report,
     show,
+    warm_up,
 )
 from sequester.cli.terminal import report_error, report_internal, report_system
 from sequester.errors import OutOfMemory, SequesterError
@@ -108,7 +109,10 @@ app = typer.Typer(
 )
 
 # In the order of the help.
-for command in (init, check, anonymize, plan, publish, history, show, report, ledger, audit, measure, demo, datasets):
+_COMMANDS = (
+    init, check, anonymize, plan, publish, history, show, report, ledger, audit, measure, demo, datasets, warm_up,
+)  # fmt: skip
+for command in _COMMANDS:
     command.register(app)
 
 

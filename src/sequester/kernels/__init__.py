@@ -2,6 +2,10 @@
 
 Kernels are compiled by Numba on first use and cached on disk. The library never prints: whoever wants to tell
 people about the wait sets `announce`, as the command line does.
+
+A *kernel* is called from Python, a *helper* only from kernels. Each is compiled with one signature: callers give
+C-contiguous arrays of one type, and a count that a helper gets begins as `np.int64(0)`, or Numba would compile the
+helper twice, for the literal and for the number.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from pathlib import Path
+from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -16,6 +21,8 @@ R = TypeVar("R")
 
 announce: Callable[[str], None] | None = None
 _announced = False
+_dispatchers: dict[str, Any] = {}
+_making = RLock()
 
 
 class Kernel(Generic[P, R]):
@@ -31,12 +38,10 @@ class Kernel(Generic[P, R]):
     def compiled(self) -> Any:
         """The Numba dispatcher, for use inside another kernel."""
         if self._compiled is None:
-            import numba
-
-            try:
-                self._compiled = numba.njit(self._function, cache=True, nogil=True)
-            except RuntimeError:  # no folder can be written, so every process compiles anew
-                self._compiled = numba.njit(self._function, nogil=True)
+            # Threads that share out the first work must not have a dispatcher each, or each compiles.
+            with _making:
+                if self._compiled is None:
+                    self._compiled = _dispatcher(self._function)
         return self._compiled
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -45,7 +50,7 @@ class Kernel(Generic[P, R]):
         if not self._is_known:
             self._is_known = True
             if not dispatcher.signatures and not self._is_cached():
-                _announce()
+                _announce(kept=dispatcher.stats.cache_path is not None)
         result: R = dispatcher(*args, **kwargs)
         return result
 
@@ -63,9 +68,55 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function)
 
 
-def _announce() -> None:
+def helper(function: Any = None, **options: Any) -> Any:
+    """Mark a loop that only kernels call: it is compiled into them, and Python cannot call it.
+
+    `inline="always"` spares a short one that is called in one place a compilation of its own; of long ones it makes
+    functions so large that they take longer.
+    """
+    if function is None:
+        return lambda decorated: helper(decorated, **options)
+    return _dispatcher(function, no_cpython_wrapper=True, **options)
+
+
+def compiled() -> dict[str, tuple[str, ...]]:
+    """Per kernel and helper the signatures that this process compiled itself, and did not find on disk."""
+    found = {}
+    for name, dispatcher in _dispatchers.items():
+        stats = dispatcher.stats
+        signatures = dispatcher.signatures if stats.cache_path is None else stats.cache_misses
+        if signatures:
+            found[name] = tuple(map(str, signatures))
+    return found
+
+
+def is_kept() -> bool:
+    """Whether what is compiled is kept on disk for the next process."""
+    return all(dispatcher.stats.cache_path is not None for dispatcher in _dispatchers.values())
+
+
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    import numba
+
+    # Nobody calls these functions from C.
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    try:
+        made = numba.njit(function, cache=True, **options)
+    except RuntimeError:  # no folder can be written, so every process compiles anew
+        made = numba.njit(function, **options)
+    name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
+    _dispatchers[name] = made
+    return made
+
+
+def _announce(*, kept: bool = True) -> None:
     global _announced
     if announce is not None and not _announced:
         # First, since several threads may wait for their kernels at once.
         _announced = True
-        announce("Compiling the inner loops, once on this machine (a minute or two)...")
+        announce(
+            "Compiling the inner loops, once on this machine (up to a minute)..."
+            if kept
+            else "Compiling the inner loops (up to a minute) for this run only: there is no folder to keep them in. "
+            "Set NUMBA_CACHE_DIR to one that can be written."
+        )

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.bcf_rows import (
     MANY,
     NO,
@@ -230,7 +229,7 @@ def weigh_split(touched, child, children, member, atoms, own, before, demand, jo
     return verdict, witness, ordered, begin, left, small, is_open
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped-def]
     """Touched atoms by class and child; a class and its children stay together."""
     found = 0
@@ -255,7 +254,7 @@ def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped
     return found, ordered, begin
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-def]
     """Whether a part keeps the static criteria; nobody in it is fine."""
     total = around = 0
@@ -275,7 +274,7 @@ def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-d
     return safe(counts, total, own)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped-def]
     """The different pasts of a part: sizes are in room.size; if `linked`, the atoms of each start at room.head."""
     number = 0
@@ -293,7 +292,7 @@ def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped
     return number
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _leave(pasts, room, values):  # type: ignore[no-untyped-def]
     """Put the room in order after a part."""
     for past in pasts:

@@ -5,16 +5,16 @@ What is read is described in `bcf`: atoms, what was published before, the demand
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from sequester.kernels import helper
 from sequester.kernels.limits import Limits, safe
 
 YES, NO, NOT_NOW = 0, 1, 2
 MANY = np.int64(1 << 40)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
     """Whether a value is too frequent among the people of one past."""
     limits = demand.limits
@@ -40,7 +40,7 @@ def any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def count_values(inside, atoms, room, values):  # type: ignore[no-untyped-def]
     """The values of a part: counts are in room.counts."""
     used = 0
@@ -54,7 +54,7 @@ def count_values(inside, atoms, room, values):  # type: ignore[no-untyped-def]
     return used
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):  # type: ignore[no-untyped-def]
     """Per release, the values of all who joined since and could be anywhere in the part's group of classes."""
     for release in range(before.joins.size):
@@ -77,7 +77,7 @@ def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, ro
                 room.fresh[release, atoms.seen_value[pair]] += atoms.seen_count[pair]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _view_of(value, view, first):  # type: ignore[no-untyped-def]
     """The view of a value, looked for from a view near it."""
     while value >= first[view + 1]:
@@ -87,7 +87,7 @@ def _view_of(value, view, first):  # type: ignore[no-untyped-def]
     return view
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-def]
     """Per view, rows that can be of somebody with this past: all attacks on one target together, per value."""
     releases = before.path.shape[1]
@@ -99,7 +99,7 @@ def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-de
             joined = True
     totals[:, 0] = 0 if was else MANY
     totals[:, 1] = 0 if joined else MANY
-    view = 0
+    view = np.int64(0)
     for value in values:
         view = _view_of(value, view, before.first)
         joining, between = MANY, room.counts[value]
@@ -121,7 +121,7 @@ def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-de
             totals[view, 1] += joining
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
     """The fewest rows of a part that can be a newcomer's, over releases and views."""
     fewest = MANY
@@ -129,7 +129,7 @@ def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
         if not before.joins[release]:
             continue
         totals[:, 1] = 0
-        view = 0
+        view = np.int64(0)
         for value in values:
             view = _view_of(value, view, before.first)
             totals[view, 1] += min(room.counts[value], room.fresh[release, value])
@@ -137,10 +137,10 @@ def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
     return fewest
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-untyped-def]
     """Whether what a part has in common with these rows keeps the criteria of a view."""
-    total = 0
+    total = np.int64(0)
     for value in values:
         if before.first[view] <= value < before.first[view + 1]:
             room.left[value] = min(room.counts[value], rows[value])
@@ -151,7 +151,7 @@ def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-un
     return kept
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-untyped-def]
     """Whether what remains of each pair of releases, and of every subset, keeps the criteria of its view."""
     releases = before.path.shape[1]
@@ -173,7 +173,7 @@ def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-unt
     return YES, False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def keeps_view(total, view, demand, room):  # type: ignore[no-untyped-def]
     """Whether the rows in room.left, as many as `total`, keep the criteria of one view."""
     limits = demand.limits
@@ -196,7 +196,7 @@ def keeps_view(total, view, demand, room):  # type: ignore[no-untyped-def]
     return safe(room.left, total, one)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def keeps_subsets(past, view, values, before, demand, room):  # type: ignore[no-untyped-def]
     """Whether no value is too frequent in what this class and any classes before have in common.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sequester.kernels import kernel
 from sequester.kernels.limits import safe
+from sequester.kernels.ranks import rank_keys
 
 
 @kernel
@@ -22,7 +23,8 @@ def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
     begin, end = np.zeros(2 * units, np.int64), np.zeros(2 * units, np.int64)
     left, right = np.full(2 * units, -1, np.int64), np.full(2 * units, -1, np.int64)
     key = np.empty(units, np.float64)
-    moved = np.empty(units, np.int64)
+    moved, rank = np.empty(units, np.int64), np.empty(units, np.int64)
+    waiting = np.empty(200, np.int64)
     nodes, node = 0, 0
     if units > 0:
         end[0] = units
@@ -38,7 +40,7 @@ def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
             for axis in range(width):
                 for i in range(size):
                     key[i] = center[order[start + i], axis]
-                rank = np.argsort(key[:size])
+                rank_keys(key, size, rank, waiting)
                 low, high = key[rank[0]], key[rank[size - 1]]
                 if high <= low:
                     continue
@@ -53,7 +55,7 @@ def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
             if best_axis >= 0:
                 for i in range(size):
                     key[i] = center[order[start + i], best_axis]
-                rank = np.argsort(key[:size])
+                rank_keys(key, size, rank, waiting)
                 for i in range(size):
                     moved[i] = order[start + rank[i]]
                 for i in range(size):
@@ -81,7 +83,8 @@ def hull_costs(order: Any, begin: Any, left: Any, right: Any, lo: Any, hi: Any, 
             unit = order[begin[node]]
             people[node] = size[unit]
             if size[unit] > 0:
-                low[node], high[node] = lo[unit], hi[unit]
+                for axis in range(width):
+                    low[node, axis], high[node, axis] = lo[unit, axis], hi[unit, axis]
         else:
             people[node] = people[left[node]] + people[right[node]]
             for axis in range(width):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sequester.kernels import helper
 
 
 class Crowd(NamedTuple):
@@ -87,7 +88,7 @@ class Node(NamedTuple):
     queue: NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def make_node(people, releases, views, values, leaves):  # type: ignore[no-untyped-def]
     """Room for nodes of so many people."""
     both = people + leaves
@@ -124,7 +125,7 @@ def make_node(people, releases, views, values, leaves):  # type: ignore[no-untyp
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def load_node(node, crowd, base, people, names):  # type: ignore[no-untyped-def]
     """Fill the room with the people of one node; columns whose classes the following one repeats tell nothing more."""
     releases = crowd.column.shape[1]
@@ -172,11 +173,12 @@ def load_node(node, crowd, base, people, names):  # type: ignore[no-untyped-def]
         columns += 1
     node.shape[0], node.shape[1] = people, columns
     for p in range(people):
-        node.value[p, :] = crowd.value[base + p]
+        for view in range(crowd.value.shape[1]):
+            node.value[p, view] = crowd.value[base + p, view]
         node.history[p], node.here[p] = crowd.history[base + p], crowd.here[base + p]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, leaf, sign):  # type: ignore[no-untyped-def]
     """Count a person in a leaf (sign 1), or no longer (sign -1)."""
     leaf_size[leaf] += sign
@@ -189,7 +191,7 @@ def _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, leaf, sig
                 slack[c, leaf, value[p, view]] += sign
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def all_in_one(node):  # type: ignore[no-untyped-def]
     """Everybody who is here in one leaf."""
     value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
@@ -202,10 +204,10 @@ def all_in_one(node):  # type: ignore[no-untyped-def]
         leaf[p] = -1
         if node.here[p]:
             leaf[p] = 0
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, 0, 1)
+            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, np.int64(0), np.int64(1))
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def part(node, inside, size, side, x, y):  # type: ignore[no-untyped-def]
     """Move people of leaf x who are on the other side to a new leaf y."""
     value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
@@ -218,11 +220,11 @@ def part(node, inside, size, side, x, y):  # type: ignore[no-untyped-def]
         p = inside[i]
         if side[p]:
             leaf[p] = y
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, -1)
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, y, 1)
+            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, np.int64(-1))
+            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, y, np.int64(1))
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def rejoin(node, inside, size, side, x):  # type: ignore[no-untyped-def]
     """Undo `part`."""
     value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
@@ -231,10 +233,10 @@ def rejoin(node, inside, size, side, x):  # type: ignore[no-untyped-def]
         p = inside[i]
         if side[p]:
             leaf[p] = x
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, 1)
+            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, np.int64(1))
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _split(begin, member, leaf, value, c, a, piece, piece_size, piece_count):  # type: ignore[no-untyped-def]
     """The pieces of a class before: leaves its people are in now (-1: they left), with people and values of each."""
     found = 0
@@ -256,7 +258,7 @@ def _split(begin, member, leaf, value, c, a, piece, piece_size, piece_count):  #
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _traceable(  # type: ignore[no-untyped-def]
     k, insider, numerator, denominator, rows_of, piece, piece_size, piece_count, found, leaf_count, slack, hopeful
 ):
@@ -295,7 +297,7 @@ def _traceable(  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _cracked(k, first, rows_of, piece, piece_count, found, leaf_count, slack, hopeful):  # type: ignore[no-untyped-def]
     """Whether fewer than k rows of a class before may be left for somebody in one of its pieces."""
     for j in range(found):
@@ -314,7 +316,7 @@ def _cracked(k, first, rows_of, piece, piece_count, found, leaf_count, slack, ho
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _overfull(  # type: ignore[no-untyped-def]
     numerator, denominator, of, class_count, classes, people, leaf, which, counts, fresh, shared
 ):
@@ -334,7 +336,7 @@ def _overfull(  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _shares_too_much(columns, of, class_count, counts, first, numerator, denominator, order, meet, p):  # type: ignore[no-untyped-def]
     """Whether somebody's leaf and some of her classes before have too much of a value in common."""
     for view in range(first.size - 1):
@@ -373,7 +375,7 @@ def _shares_too_much(columns, of, class_count, counts, first, numerator, denomin
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _left_over(  # type: ignore[no-untyped-def]
     shared, flow, loose, used, barred, seen, came, queue, source, other, by_leaf, leaves, classes, limit
 ):
@@ -435,7 +437,7 @@ def _left_over(  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _tells_few(node, x, y, leaves, k):  # type: ignore[no-untyped-def]
     """Whether telling two leaves apart leaves fewer than k people, in either direction, with any column.
 
@@ -469,7 +471,7 @@ def _tells_few(node, x, y, leaves, k):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def acceptable(node, rule, inside, size, x, y, leaves, hopeful):  # type: ignore[no-untyped-def]
     """Whether the people `inside`, of one leaf so far, may be in the two leaves x and y, as far as cheap tests tell."""
     people, columns, leaf, value, history = node.shape[0], node.shape[1], node.leaf, node.value, node.history

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def index_by(keys, count):  # type: ignore[no-untyped-def]
     """Positions by key, and where those of each key start; negative keys are left out."""
     start = np.zeros(count + 1, np.int64)
@@ -32,7 +31,7 @@ def index_by(keys, count):  # type: ignore[no-untyped-def]
     return start, order
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _root(parent, node):  # type: ignore[no-untyped-def]
     while parent[node] != node:
         parent[node] = parent[parent[node]]
@@ -70,7 +69,7 @@ def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other
     return first[:found], second[:found]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _small_flow(  # type: ignore[no-untyped-def]
     source, outers, by_outer, by_inner, outer, inner, size, spill, closed, limit, backward, room
 ):  # fmt: skip
@@ -148,8 +147,8 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
         if outer[cell] < 0:
             selectable[inner[cell]] = False
     spill = np.zeros(outers, np.int64)
-    alive_outer = np.full(size.size, -1, np.int64)
-    alive_inner = np.full(size.size, -1, np.int64)
+    alive_outer = np.full(size.size, -1, np.int32)
+    alive_inner = np.full(size.size, -1, np.int32)
     parent = np.arange(outers + inners)
     for cell in range(size.size):
         if outer[cell] < 0:
@@ -158,7 +157,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
             spill[outer[cell]] += size[cell]
         else:
             alive_outer[cell], alive_inner[cell] = outer[cell], inner[cell]
-            one, other = _root(parent, outer[cell]), _root(parent, outers + inner[cell])
+            one, other = _root(parent, np.int64(outer[cell])), _root(parent, outers + inner[cell])
             parent[max(one, other)] = min(one, other)
     by_outer, by_inner = index_by(alive_outer, outers), index_by(alive_inner, inners)
     nodes = outers + inners
@@ -182,7 +181,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
             closed[b] = True  # nobody leaves this component: its first outer class is outside
             continue
         total = _small_flow(
-            b, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, False, room
+            b, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, np.bool_(False), room
         )  # fmt: skip
         broken[root] |= total < k
         closed[b] = total >= k
@@ -193,7 +192,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
         if broken[root] or loose[root] or root == node:
             continue
         total = _small_flow(
-            node, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, True, room
+            node, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, np.bool_(True), room
         )  # fmt: skip
         broken[root] |= total < k
         closed[node] = total >= k

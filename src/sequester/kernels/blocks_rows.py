@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.blocks_pairs import index_by
 
 _FAR = 1 << 40
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, second_counts):  # type: ignore[no-untyped-def]
     """Where rows of an earlier class may be in the later release, with the truth as a flow.
 
@@ -76,7 +75,7 @@ def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, se
     return tail[:found], head[:found], more[:found], carried[:found], people[:found], sink
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _join(tail, head, nodes):  # type: ignore[no-untyped-def]
     """Arcs at every node, at both ends."""
     start = np.zeros(nodes + 1, np.int64)
@@ -95,7 +94,7 @@ def _join(tail, head, nodes):  # type: ignore[no-untyped-def]
     return start, at
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _make_room(tail, head, start, at, more, carried, sink, node, group, shifted, seen, came, queue, stamps, most):  # type: ignore[no-untyped-def]
     """How many rows can be moved out of a (later class, value) `node`, to where there is room.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.blocks_node import acceptable, all_in_one, load_node, make_node, part, rejoin
 from sequester.kernels.limits import safe
 
@@ -15,7 +14,7 @@ _BITS = 20
 _MASK = (1 << _BITS) - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _noise(seed, a, b, c):  # type: ignore[no-untyped-def]
     """A number in [0, 1) that depends on nothing but its arguments."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(a) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +27,7 @@ def _noise(seed, a, b, c):  # type: ignore[no-untyped-def]
     return np.float64(x >> np.uint64(11)) / 9007199254740992.0
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _rest_gains(rows, inside, keys, size, axis, position, first_leaf, gain):  # type: ignore[no-untyped-def]
     """What every cut of one attribute shortens in the others; `keys` are its codes in order, with whose they are."""
     for i in range(size - 1):
@@ -53,7 +52,7 @@ def _rest_gains(rows, inside, keys, size, axis, position, first_leaf, gain):  # 
             gain[i] += full
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _list_cuts(rows, inside, size, k, position, first_leaf, wide, noise, seed, cuts, keys, gain):  # type: ignore[no-untyped-def]
     """Every cut of a leaf with k people on both sides and how much it shortens, in its attribute or (`wide`) in all.
 
@@ -93,7 +92,7 @@ def _list_cuts(rows, inside, size, k, position, first_leaf, wide, noise, seed, c
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _take_sides(rows, inside, size, axis, code, unit, whole, side, half, full):  # type: ignore[no-untyped-def]
     """Who is above a cut; `whole` units go where most of their people are. Returns how many."""
     if whole:
@@ -110,7 +109,7 @@ def _take_sides(rows, inside, size, axis, code, unit, whole, side, half, full): 
     return above
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _both_safe(static, inside, size, side, above, limits, counts):  # type: ignore[no-untyped-def]
     """Whether both sides satisfy the static limits."""
     if above < limits.k or size - above < limits.k:
@@ -126,7 +125,7 @@ def _both_safe(static, inside, size, side, above, limits, counts):  # type: igno
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _loss(rows, leaf_of, leaf_size, people, leaves, position, first_leaf):  # type: ignore[no-untyped-def]
     """People times the widths of the boxes, summed over the leaves."""
     width = rows.shape[1]
@@ -142,7 +141,7 @@ def _loss(rows, leaf_of, leaf_size, people, leaves, position, first_leaf):  # ty
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _keep(node, total, costs, label, begin):  # type: ignore[no-untyped-def]
     """Remember a result among the best few different ones."""
     kept = costs.size
@@ -156,7 +155,8 @@ def _keep(node, total, costs, label, begin):  # type: ignore[no-untyped-def]
     people = node.shape[0]
     for i in range(kept - 1, place, -1):
         costs[i] = costs[i - 1]
-        label[i, begin : begin + people] = label[i - 1, begin : begin + people]
+        for p in range(begin, begin + people):
+            label[i, p] = label[i - 1, p]
     costs[place] = total
     for p in range(people):
         label[place, begin + p] = node.leaf[p]
@@ -192,7 +192,7 @@ def search_nodes(  # type: ignore[no-untyped-def]
     Trials differ: every second scores cuts by all attributes, every fourth moves whole units, another fourth hopes
     where the tests are in doubt; from the fifth on the order of the cuts is disturbed.
     """
-    longest = 0
+    longest = np.int64(0)
     for n in range(begin.size):
         longest = max(longest, end[n] - begin[n])
     most = longest // max(limits.k, 1) + 2
@@ -215,12 +215,12 @@ def search_nodes(  # type: ignore[no-untyped-def]
             whole, hopeful, wide = trial % 4 == 3, trial % 4 == 2, trial % 2 == 1
             noise = 0.0 if trial < 4 else 0.4
             all_in_one(node)
-            leaves, top = 1, 1
+            leaves, top = np.int64(1), np.int64(1)
             stack[0] = 0
             while top > 0:
                 top -= 1
                 x = stack[top]
-                size = 0
+                size = np.int64(0)
                 for p in range(people):
                     if node.leaf[p] == x:
                         inside[size] = p
@@ -256,7 +256,7 @@ def search_nodes(  # type: ignore[no-untyped-def]
                 _keep(node, total, cost[n], label, slot[n])
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _number_units(crowd, base, people, names, unit):  # type: ignore[no-untyped-def]
     """Units of a node numbered from 0."""
     count = 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
+from sequester.kernels import helper
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def width(lo, hi, position, first_leaf):  # type: ignore[no-untyped-def]
     """The summed widths of a box; the positions of all attributes lie side by side."""
     total = 0.0

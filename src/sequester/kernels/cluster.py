@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.limits import safe
 
 # Partners looked at for one with whom a cluster is safe at once.
@@ -22,7 +21,7 @@ NEVER = np.float32(np.inf)
 BLOCK = 32
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _first(numbers, begin, end):  # type: ignore[no-untyped-def]
     found = begin
     for i in range(begin + 1, end):
@@ -31,10 +30,11 @@ def _first(numbers, begin, end):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@helper(fastmath={"nnan", "nsz"})
 def _least(numbers, count):  # type: ignore[no-untyped-def]
     """Where the least of the first numbers is: first in which block, and then where in it."""
-    least, block = np.float32(np.inf), 0
+    least = np.float32(np.inf)
+    block: Any = np.int64(0)
     whole = count - count % BLOCK
     for begin in range(0, whole, BLOCK):
         lowest = numbers[begin]
@@ -48,7 +48,7 @@ def _least(numbers, count):  # type: ignore[no-untyped-def]
     return _first(numbers, block, min(block + BLOCK, count))
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@helper(fastmath={"nnan", "nsz"})
 def _around(low, high, count, at_low, at_high, wide):  # type: ignore[no-untyped-def]
     """Per cluster, the summed widths of the box around it and a given one."""
     for c in range(count):
@@ -63,7 +63,7 @@ def _around(low, high, count, at_low, at_high, wide):  # type: ignore[no-untyped
             wide[c] += span if span < ALL else ALL
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _width(low, high, c):  # type: ignore[no-untyped-def]
     total = np.float32(0)
     for axis in range(low.shape[0]):
@@ -71,7 +71,7 @@ def _width(low, high, c):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _run(label, records, begin):  # type: ignore[no-untyped-def]
     """Where the run of records with the same label ends."""
     end = begin + 1
@@ -80,7 +80,7 @@ def _run(label, records, begin):  # type: ignore[no-untyped-def]
     return end
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _bound(rows, records, position, first_leaf, low, high, c):  # type: ignore[no-untyped-def]
     """Set box c to that around some records."""
     for axis in range(rows.shape[1]):
@@ -91,7 +91,7 @@ def _bound(rows, records, position, first_leaf, low, high, c):  # type: ignore[n
         high[axis, c] = position[first_leaf[axis] + last]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _host(low, high, clusters, widest, at_low, at_high, wide):  # type: ignore[no-untyped-def]
     """The cluster that a unit with this box may join, and is nearest to; -1 for none."""
     if widest > 0:
@@ -112,7 +112,7 @@ def _host(low, high, clusters, widest, at_low, at_high, wide):  # type: ignore[n
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _partner(c, count, wide, size, counts, total, limits):  # type: ignore[no-untyped-def]
     """The cluster whose union with c costs least, rather one that makes it safe; `wide` holds costs."""
     first, price = -1, NEVER
@@ -132,7 +132,7 @@ def _partner(c, count, wide, size, counts, total, limits):  # type: ignore[no-un
     return first, price
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _absorb(c, o, last, low, high, size, cost, counts, ident, slot, into):  # type: ignore[no-untyped-def]
     """Merge the cluster in slot o into that in slot c; the last slot moves to o."""
     for axis in range(low.shape[0]):
@@ -154,7 +154,7 @@ def _absorb(c, o, last, low, high, size, cost, counts, ident, slot, into):  # ty
         slot[ident[o]] = o
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _merge(low, high, size, counts, clusters, limits, wide, into):  # type: ignore[no-untyped-def]
     """Merge clusters until all are safe; `into` says which took which. Returns what those that are left cost.
 
@@ -201,27 +201,35 @@ def _merge(low, high, size, counts, clusters, limits, wide, into):  # type: igno
         version[me] += 1
         near[c] = -1
         far[c] = NEVER if size[c] >= limits.k and safe(counts[c], int(size[c]), limits) else 0
-    return cost[:left].sum()
+    lost = np.float32(0)
+    for c in range(left):
+        lost += cost[c]
+    return lost
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _cluster(rows, unit, values, records, units, position, first_leaf, limits, widest, at_low, at_high, of):  # type: ignore[no-untyped-def]
     """Cluster the units of one window; `of` is written. Returns how many numbers there are, and what is lost."""
     width, flat = rows.shape[1], limits.numerator.size
     low, high = np.empty((width, units), np.float32), np.empty((width, units), np.float32)
     size, counts = np.zeros(units, np.float32), np.zeros((units, flat), np.int64)
     wide, into = np.empty(units, np.float32), np.empty(units, np.int64)
-    clusters, i = 0, 0
+    box_low, box_high = np.empty(width, np.float32), np.empty(width, np.float32)
+    clusters: Any = np.int64(0)
+    i: Any = np.int64(0)
     while i < records.size:
         stop = _run(unit, records, i)
-        _bound(rows, records[i:stop], position, first_leaf, at_low, at_high, 0)
-        found = _host(low, high, clusters, widest, at_low[:, 0], at_high[:, 0], wide)
+        _bound(rows, records[i:stop], position, first_leaf, at_low, at_high, np.int64(0))
+        for axis in range(width):
+            box_low[axis], box_high[axis] = at_low[axis, 0], at_high[axis, 0]
+        found = _host(low, high, clusters, widest, box_low, box_high, wide)
         if found < 0:
             found, clusters = clusters, clusters + 1
-            low[:, found], high[:, found] = at_low[:, 0], at_high[:, 0]
+            for axis in range(width):
+                low[axis, found], high[axis, found] = box_low[axis], box_high[axis]
         for axis in range(width):
-            low[axis, found] = min(low[axis, found], at_low[axis, 0])
-            high[axis, found] = max(high[axis, found], at_high[axis, 0])
+            low[axis, found] = min(low[axis, found], box_low[axis])
+            high[axis, found] = max(high[axis, found], box_high[axis])
         size[found] += stop - i
         for j in range(i, stop):
             of[j] = found
@@ -257,24 +265,25 @@ def merge_windows(  # type: ignore[no-untyped-def]
     for window in range(begin.size):
         records = order[begin[window] : end[window]].copy()
         people = records.size
-        units, i = 0, 0
+        units: Any = np.int64(0)
+        i: Any = np.int64(0)
         while i < people:
             units, i = units + 1, _run(unit, records, i)
         of = np.empty(people, np.int64)
-        clusters, cost = 0, NEVER
+        clusters, cost = np.int64(0), NEVER
         if units <= longest:
             clusters, cost = _cluster(
                 rows, unit, values, records, units, position, first_leaf, limits, widest, at_low, at_high, of
             )
         if compare or cost == NEVER:
-            as_was, i = np.float32(0), 0
+            as_was, i = np.float32(0), np.int64(0)
             while i < people:
                 stop = _run(base, records, i)
-                _bound(rows, records[i:stop], position, first_leaf, at_low, at_high, 0)
-                as_was += (stop - i) * _width(at_low, at_high, 0)
+                _bound(rows, records[i:stop], position, first_leaf, at_low, at_high, np.int64(0))
+                as_was += (stop - i) * _width(at_low, at_high, np.int64(0))
                 i = stop
             if as_was <= cost:
-                clusters, i = 0, 0
+                clusters, i = np.int64(0), np.int64(0)
                 while i < people:
                     stop = _run(base, records, i)
                     of[i:stop] = clusters
@@ -291,7 +300,7 @@ def merge_windows(  # type: ignore[no-untyped-def]
             member[records[i]] = begin[window] + place[of[i]]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _without(place, following, head, person, low, high):  # type: ignore[no-untyped-def]
     """The box around all of a list but one person; returns its summed widths."""
     for axis in range(low.size):
@@ -309,7 +318,7 @@ def _without(place, following, head, person, low, high):  # type: ignore[no-unty
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _safe_with(counts, size, values, record, more, total, limits):  # type: ignore[no-untyped-def]
     """Whether a cluster is safe with one record more, or less."""
     for value in range(total.size):
@@ -331,12 +340,13 @@ def move_windows(  # type: ignore[no-untyped-def]
     width, flat = rows.shape[1], limits.numerator.size
     at = np.empty(width, np.float32)
     low_left, high_left = np.empty(width, np.float32), np.empty(width, np.float32)
-    total = np.zeros(flat, np.int64)
+    total, one = np.zeros(flat, np.int64), np.int64(1)
     largest = 4 * limits.k + 64  # it would take long to see what is left of a larger one
     for window in range(begin.size):
         records = order[begin[window] : end[window]]
         people = records.size
-        clusters, i = 0, 0
+        clusters: Any = np.int64(0)
+        i: Any = np.int64(0)
         while i < people:
             clusters, i = clusters + 1, _run(member, records, i)
         place = np.empty((width, people), np.float32)
@@ -346,7 +356,8 @@ def move_windows(  # type: ignore[no-untyped-def]
         name, head = np.empty(clusters, np.int64), np.full(clusters, -1, np.int64)
         of, following = np.empty(people, np.int64), np.empty(people, np.int64)
         wide = np.empty(clusters, np.float32)
-        c, i = 0, 0
+        c: Any = np.int64(0)
+        i = np.int64(0)
         while i < people:
             stop = _run(member, records, i)
             _bound(rows, records[i:stop], position, first_leaf, low, high, c)
@@ -366,16 +377,17 @@ def move_windows(  # type: ignore[no-untyped-def]
                 c, record = of[i], records[i]
                 if cost[c] == 0 or size[c] <= limits.k or size[c] > largest:
                     continue
-                if not _safe_with(counts[c], size[c], values, record, -1, total, limits):
+                if not _safe_with(counts[c], size[c], values, record, -one, total, limits):
                     continue
                 rest = (size[c] - 1) * _without(place, following, head[c], i, low_left, high_left)
                 for axis in range(width):
                     at[axis] = place[axis, i]
                 _around(low, high, clusters, at, at, wide)
-                best, chosen = cost[c] - rest - NOTHING, -1
+                best = cost[c] - rest - NOTHING
+                chosen: Any = np.int64(-1)
                 for o in range(clusters):
                     price = (size[o] + ALL) * wide[o] - cost[o]
-                    if price < best and o != c and _safe_with(counts[o], size[o], values, record, 1, total, limits):
+                    if price < best and o != c and _safe_with(counts[o], size[o], values, record, one, total, limits):
                         best, chosen = price, o
                 if chosen < 0:
                     continue

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.boxes import width as box_width
 from sequester.kernels.limits import safe
 
@@ -20,7 +19,7 @@ from sequester.kernels.limits import safe
 SLACK = 1e-10
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _within(counts, least, size):  # type: ignore[no-untyped-def]
     """Whether every value that occurs is within its share."""
     for c in range(counts.size):  # noqa: SIM110 - compiled

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.limits import safe
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def classify(keys, span, table):  # type: ignore[no-untyped-def]
     """Number the distinct keys (cells, words) in order of appearance; returns the number of each cell, and how many.
 
@@ -63,7 +62,7 @@ def classify_cells(keys: Any, span: int, table: Any):  # type: ignore[no-untyped
     return classify(keys, span, table)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _cell_of(member, number, size):  # type: ignore[no-untyped-def]
     for cell in range(member.size):
         if member[cell] == number and size[cell] > 0:
@@ -172,7 +171,7 @@ def judge_node(  # type: ignore[no-untyped-def]
     result = np.zeros(10, np.float64)
     if not may_suppress:
         # The smallest class is the most telling witness.
-        worst = -1
+        worst: Any = np.int64(-1)
         for number in range(classes):
             bad = totals[number] > 0 and (totals[number] < limits.k or around[number] < needed)
             if bad and (worst < 0 or totals[number] < totals[worst]):

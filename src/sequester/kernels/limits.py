@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sequester.kernels import helper
 
 EQUAL, ORDERED, HIERARCHICAL = 0, 1, 2
 TOLERANCE = 1e-9
@@ -35,7 +36,7 @@ class Limits(NamedTuple):
     heights: NDArray[np.int64]  # per view: the level at which all its values are one group
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def safe(counts, size, limits):  # type: ignore[no-untyped-def]
     """Whether a class of this size with these value counts satisfies every criterion."""
     if size < limits.k:
@@ -68,7 +69,7 @@ def safe(counts, size, limits):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _recursive(counts, size, view, limits):  # type: ignore[no-untyped-def]
     # The l - 1 most frequent values are found by repeated selection: l is small.
     length = limits.recursive_l[view]
@@ -91,7 +92,7 @@ def _recursive(counts, size, view, limits):  # type: ignore[no-untyped-def]
     return most * limits.recursive_denominator[view] < limits.recursive_numerator[view] * tail
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _distance(counts, size, view, limits):  # type: ignore[no-untyped-def]
     """Earth mover's distance of a class to the whole table (Li, Li and Venkatasubramanian)."""
     start, stop = limits.first[view], limits.first[view + 1]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.limits import safe
 
 GAIN, MEDIAN, RELAXED = 0, 1, 2
@@ -15,8 +14,10 @@ GAIN, MEDIAN, RELAXED = 0, 1, 2
 # Small enough never to outweigh the width of an attribute, large enough to order the cuts within one.
 NEARNESS = 1e-9
 
+_FAR = int(np.iinfo(np.int32).max)
 
-@numba.njit(cache=True, nogil=True)
+
+@helper(inline="always")
 def _sort(items, count):  # type: ignore[no-untyped-def]
     """Shell sort of a short buffer; far cheaper to compile than the library's."""
     gap = 1
@@ -32,7 +33,7 @@ def _sort(items, count):  # type: ignore[no-untyped-def]
         gap //= 3
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _list_sorted(rows, start, stop, attribute, histogram, base, codes):  # type: ignore[no-untyped-def]
     """The distinct codes of a run and their counts, by sorting."""
     for i in range(start, stop):
@@ -47,7 +48,7 @@ def _list_sorted(rows, start, stop, attribute, histogram, base, codes):  # type:
     return distinct
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-def]
     """The distinct codes between lo and hi, from counts already made."""
     distinct = 0
@@ -57,7 +58,7 @@ def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-de
     return distinct
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _score(below, size, full, left, right, mode):  # type: ignore[no-untyped-def]
     """How good a cut is. Median cuts: the widest attribute first, and in it the position nearest to the median."""
     if mode == GAIN:
@@ -65,7 +66,7 @@ def _score(below, size, full, left, right, mode):  # type: ignore[no-untyped-def
     return full - NEARNESS * abs(2 * below - size) / size
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _best_cut(codes, histogram, base, distinct, size, mode, k, position):  # type: ignore[no-untyped-def]
     """The best cut of one attribute with at least k rows on both sides."""
     origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
@@ -84,7 +85,7 @@ def _best_cut(codes, histogram, base, distinct, size, mode, k, position):  # typ
     return best, best_code
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _all_cuts(codes, histogram, base, distinct, size, mode, k, position, score, cut, found):  # type: ignore[no-untyped-def]
     """Every cut of one attribute with at least k rows on both sides."""
     origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
@@ -100,7 +101,7 @@ def _all_cuts(codes, histogram, base, distinct, size, mode, k, position, score, 
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _halving(codes, histogram, base, distinct, size, position):  # type: ignore[no-untyped-def]
     """The median value of one attribute, scored by how wide the attribute is here."""
     below = at = 0
@@ -110,7 +111,7 @@ def _halving(codes, histogram, base, distinct, size, position):  # type: ignore[
     return min(position[base + codes[distinct - 1]] - position[base + codes[0]], 1.0), codes[at]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _sift(score, cut, root, count):  # type: ignore[no-untyped-def]
     """Restore the heap order below `root`: best score first, then the lowest attribute and code."""
     while True:
@@ -128,11 +129,11 @@ def _sift(score, cut, root, count):  # type: ignore[no-untyped-def]
         root = child
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _both_safe(rows, values, start, stop, attribute, code, left, total, limits):  # type: ignore[no-untyped-def]
     """Whether both sides of a cut satisfy the limits; `total` holds the counts of the whole run."""
     left[:] = 0
-    size = 0
+    size = np.int64(0)
     for i in range(start, stop):
         if rows[i, attribute] <= code:
             size += 1
@@ -145,7 +146,7 @@ def _both_safe(rows, values, start, stop, attribute, code, left, total, limits):
     return safe(left, stop - start - size, limits)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _swap(rows, values, order, i, j):  # type: ignore[no-untyped-def]
     for attribute in range(rows.shape[1]):
         rows[i, attribute], rows[j, attribute] = rows[j, attribute], rows[i, attribute]
@@ -154,7 +155,7 @@ def _swap(rows, values, order, i, j):  # type: ignore[no-untyped-def]
     order[i], order[j] = order[j], order[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _part(rows, values, order, start, stop, attribute, code):  # type: ignore[no-untyped-def]
     """Move rows with at most `code` to the front of the run; returns where the others begin."""
     i, j = start, stop - 1
@@ -170,7 +171,7 @@ def _part(rows, values, order, start, stop, attribute, code):  # type: ignore[no
         j -= 1
 
 
-@numba.njit(cache=True, nogil=True)
+@helper(inline="always")
 def _inside(population, i, low, high):  # type: ignore[no-untyped-def]
     for attribute in range(low.size):
         if population[i, attribute] < low[attribute] or population[i, attribute] > high[attribute]:
@@ -178,11 +179,11 @@ def _inside(population, i, low, high):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _known(rows, population, start, stop, first, last, attribute, code, below, low, high):  # type: ignore[no-untyped-def]
     """How many of a run of the population fit the tight box of one side of a cut, which is left in low, high."""
     for a in range(rows.shape[1]):
-        low[a], high[a] = np.iinfo(np.int32).max, -1
+        low[a], high[a] = _FAR, -1
     for i in range(start, stop):
         if (rows[i, attribute] <= code) == below:
             for a in range(rows.shape[1]):
@@ -240,7 +241,7 @@ def cut_rows(  # type: ignore[no-untyped-def]
     side_high = np.empty(width, np.int32)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = begin, end, 0, population.shape[0]
     for attribute in range(width):
-        low[0, attribute] = np.iinfo(np.int32).max
+        low[0, attribute] = _FAR
         high[0, attribute] = -1
     for i in range(begin, end):
         for attribute in range(width):
@@ -267,7 +268,7 @@ def cut_rows(  # type: ignore[no-untyped-def]
                 for i in range(start, stop):
                     for attribute in range(width):
                         histogram[first_leaf[attribute] + rows[i, attribute]] += 1
-            candidates = 0
+            candidates = np.int64(0)
             for attribute in range(width):
                 base = first_leaf[attribute]
                 lo, hi = low[top, attribute], high[top, attribute]
@@ -300,7 +301,7 @@ def cut_rows(  # type: ignore[no-untyped-def]
                 chosen = cut[0]
                 candidates -= 1
                 score[0], cut[0] = score[candidates], cut[candidates]
-                _sift(score, cut, 0, candidates)
+                _sift(score, cut, np.int64(0), candidates)
                 attribute = 0
                 while first_leaf[attribute + 1] <= chosen:
                     attribute += 1
@@ -323,18 +324,21 @@ def cut_rows(  # type: ignore[no-untyped-def]
                     continue
                 if views > 0 and not _both_safe(rows, values, start, stop, attribute, code, left, total, limits):
                     continue
-                if known > 0 and (
-                    _known(rows, population, start, stop, first, last, attribute, code, True, side_low, side_high)
-                    < known
-                    or _known(rows, population, start, stop, first, last, attribute, code, False, side_low, side_high)
-                    < known
-                ):
+                few = False
+                for side in range(2 if known > 0 else 0):
+                    few = few or known > _known(
+                        rows, population, start, stop, first, last, attribute, code, side == 0, side_low, side_high
+                    )
+                if few:
                     continue
                 middle = _part(rows, values, order, start, stop, attribute, code)
                 break
         if middle < 0:
             if found == starts.size:
-                starts = np.append(starts, np.empty(found, np.int64))
+                longer = np.empty(2 * found, np.int64)
+                for i in range(found):
+                    longer[i] = starts[i]
+                starts = longer
             starts[found] = start
             found += 1
             continue

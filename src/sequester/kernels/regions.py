@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.boxes import width as box_width
 from sequester.kernels.limits import safe
 from sequester.kernels.regions_tree import inside
@@ -24,12 +23,12 @@ SLACK = 1e-10
 _MANY, _STEPS = 600, 16
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _around(  # type: ignore[no-untyped-def]
     run, points, weight, ends, entry, share, fresh, touched, seen, counts, least, low, high
 ):
     """How many registered people of a run are in a box; the smallest shares there are left in `least`."""
-    people = 0
+    people = np.int64(0)
     for index in range(seen):
         least[touched[index]] = fresh[touched[index]]
     for i in range(run.size):
@@ -42,7 +41,7 @@ def _around(  # type: ignore[no-untyped-def]
     return people
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _within(touched, seen, counts, least, people):  # type: ignore[no-untyped-def]
     """Whether every value that occurs is within its share of so many people."""
     for index in range(seen):
@@ -52,7 +51,7 @@ def _within(touched, seen, counts, least, people):  # type: ignore[no-untyped-de
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _next_box(run, points, blocked, position, first_leaf, box, steps):  # type: ignore[no-untyped-def]
     """The next larger box to try, in box[2] and box[3]; returns the place in the run it is for, -1 for none.
 
@@ -85,7 +84,7 @@ def _next_box(run, points, blocked, position, first_leaf, box, steps):  # type: 
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _grow(  # type: ignore[no-untyped-def]
     run, points, weight, ends, entry, share, fresh, touched, seen, counts, least,
     everybody, blocked, position, first_leaf, box,
@@ -101,7 +100,7 @@ def _grow(  # type: ignore[no-untyped-def]
             if many > 0 and many > (share[e] + SLACK) * everybody:
                 blocked[i] = True
                 break
-    steps = _STEPS
+    steps = np.int64(_STEPS)
     while True:
         chosen = _next_box(run, points, blocked, position, first_leaf, box, steps)
         steps -= 1
@@ -117,7 +116,7 @@ def _grow(  # type: ignore[no-untyped-def]
             return True, people
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _bound(run, points, loose, begin, record, box):  # type: ignore[no-untyped-def]
     """The tight box around the records of a run, in box[0] and box[1]; returns their number.
 
@@ -140,7 +139,7 @@ def _bound(run, points, loose, begin, record, box):  # type: ignore[no-untyped-d
     return size
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _judge(  # type: ignore[no-untyped-def]
     run, points, weight, begin, record, loose, column, values, position, first_leaf, ends, entry, share, fresh, limits,
     touched, counts, least, total, blocked, box,
@@ -149,7 +148,7 @@ def _judge(  # type: ignore[no-untyped-def]
 
     All or nobody: to leave out some of its records would tell their values. The box is then in box[0] and box[1].
     """
-    seen, everybody = 0, 0
+    seen, everybody = np.int64(0), np.int64(0)
     total[:] = 0
     for i in range(run.size):
         everybody += weight[run[i]]
@@ -230,5 +229,6 @@ def judge(  # type: ignore[no-untyped-def]
         for i in range(run.size):
             for place in range(begin[run[i]], begin[run[i] + 1]):
                 member[record[place]] = step
-        lo[step], hi[step] = box[0], box[1]
+        for a in range(width):
+            lo[step, a], hi[step, a] = box[0, a], box[1, a]
     return best, member, lo, hi

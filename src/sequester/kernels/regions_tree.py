@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.limits import safe
 
 
@@ -54,7 +53,7 @@ class Tree(NamedTuple):
     high: NDArray[np.int32]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def inside(points, p, low, high):  # type: ignore[no-untyped-def]
     for a in range(points.shape[1]):  # noqa: SIM110 - compiled
         if points[p, a] < low[a] or points[p, a] > high[a]:
@@ -62,7 +61,7 @@ def inside(points, p, low, high):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _best_cut(  # type: ignore[no-untyped-def]
     order, start, stop, points, weight, begin, record, column, values, position, first_leaf, ends, entry, share, limits,
     sound, apart, touched, seen, counts, allowed, hurt, total, present, everybody, below, hurt_below, under,
@@ -153,7 +152,7 @@ def _best_cut(  # type: ignore[no-untyped-def]
     return chosen, last
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _halve(order, start, stop, points, position, first_leaf):  # type: ignore[no-untyped-def]
     """The cut nearest to the median of the widest attribute: attribute and last code below, or -1."""
     best, chosen = -1.0, -1
@@ -210,7 +209,7 @@ def cut_points(  # type: ignore[no-untyped-def]
             if stop - start > fine:
                 axis, code = _halve(order, start, stop, points, position, first_leaf)
         else:
-            present, everybody, seen = 0, 0, 0
+            present, everybody, seen = np.int64(0), np.int64(0), np.int64(0)
             total[:] = 0
             for i in range(start, stop):
                 p = order[0, i]

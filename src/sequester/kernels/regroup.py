@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.kernels.limits import safe
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _width(place, people, count):  # type: ignore[no-untyped-def]
     """Summed widths of the box around some people."""
     total = 0.0
@@ -28,7 +27,7 @@ def _width(place, people, count):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _widened(place, person, low, high):  # type: ignore[no-untyped-def]
     total = 0.0
     for axis in range(low.size):
@@ -36,7 +35,7 @@ def _widened(place, person, low, high):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _share_out(place, pool, count, groups, k, start, group, low, high, size):  # type: ignore[no-untyped-def]
     """Put the people of a pool into groups of at least k, from a given first person; returns the cost."""
     width = place.shape[1]
@@ -98,7 +97,7 @@ def _share_out(place, pool, count, groups, k, start, group, low, high, size):  #
     return cost
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _all_safe(pool, count, group, groups, size, values, limits, counts):  # type: ignore[no-untyped-def]
     for g in range(groups):
         counts[:] = 0
@@ -113,13 +112,15 @@ def _all_safe(pool, count, group, groups, size, values, limits, counts):  # type
 
 @kernel
 def regroup(  # type: ignore[no-untyped-def]
-    place: Any, values: Any, member: Any, order: Any, begin: Any, end: Any, fresh: Any, limits: Any, near: int,
-    starts: int, passes: int,
+    place: Any, values: Any, member: Any, order: Any, begin: Any, end: Any, names: Any, first_name: Any, last_name: Any,
+    at_name: Any, fresh: Any, limits: Any, near: int, starts: int, passes: int,
 ):  # fmt: skip
     """Regroup the classes of every window; `member` is changed in place.
 
     place       (people, attributes) positions on [0, 1]; values as for the static limits
     order       people by window; begin, end are per window
+    names       the classes of every window, whose are from first_name to last_name; at_name is per person where among
+                those of her window her class is
     fresh       per window, the first of the class numbers it may use for new classes
     """
     width = place.shape[1]
@@ -133,15 +134,15 @@ def regroup(  # type: ignore[no-untyped-def]
     trio = np.empty(3, np.int64)
     for window in range(begin.size):
         first, last = begin[window], end[window]
-        names = np.unique(member[order[first:last]])
-        most = names.size + (last - first) // k + 1
-        classes = names.size
+        classes = last_name[window] - first_name[window]
+        most = classes + (last - first) // k + 1
         name = np.empty(most, np.int64)
-        name[:classes] = names
+        for c in range(classes):
+            name[c] = names[first_name[window] + c]
         held = np.zeros((most, room), np.int64)
         number = np.zeros(most, np.int64)
         for i in range(first, last):
-            at = np.searchsorted(names, member[order[i]])
+            at = at_name[order[i]]
             if number[at] < room:
                 held[at, number[at]] = order[i]
             number[at] += 1
@@ -185,14 +186,12 @@ def regroup(  # type: ignore[no-untyped-def]
                         together = 2 if one == two else 3
                         newest = 0
                         now = 0.0
-                        people = 0
                         for t in range(together):
                             newest = max(newest, changed[trio[t]])
                             now += cost[trio[t]]
-                            people += number[trio[t]]
                         if newest < looked[c] or now <= 0:
                             continue
-                        people = 0
+                        people: Any = np.int64(0)
                         for t in range(together):
                             for i in range(number[trio[t]]):
                                 pool[people] = held[trio[t], i]
@@ -205,7 +204,8 @@ def regroup(  # type: ignore[no-untyped-def]
                                     pool, people, group, groups, size, values, limits, counts
                                 ):
                                     best, best_groups = total, groups
-                                    best_group[:people] = group[:people]
+                                    for i in range(people):
+                                        best_group[i] = group[i]
                         if best_groups == 0 or (best_groups > together and classes == most):
                             continue
                         clock += 1
@@ -219,14 +219,16 @@ def regroup(  # type: ignore[no-untyped-def]
                                 classes += 1
                             number[at] = 0
                             changed[at] = clock
-                            center[at, :] = 0.0
+                            for axis in range(width):
+                                center[at, axis] = 0.0
                             for i in range(people):
                                 if best_group[i] == g:
                                     held[at, number[at]] = pool[i]
                                     number[at] += 1
                                     for axis in range(width):
                                         center[at, axis] += place[pool[i], axis]
-                            center[at, :] /= number[at]
+                            for axis in range(width):
+                                center[at, axis] /= number[at]
                             cost[at] = number[at] * _width(place, held[at], number[at])
                 looked[c] = clock + 1
                 c += 1

@@ -83,7 +83,7 @@ def clusters(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, simil
     counted = np.cumsum(np.concatenate([[True], (np.diff(unit[order]) != 0) | fresh[1:]]))
     edges = _edges(starts, counted[starts] - 1, WIDE if records <= SMALL else NARROW, end=records)
     widest = 0.0 if similarity is None else (1 - similarity) * width
-    member = np.empty(records, np.int64)
+    member = np.empty(records, np.int32)
 
     def merge(begin: Longs, end: Longs) -> None:
         merge_windows(

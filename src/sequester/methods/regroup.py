@@ -54,6 +54,10 @@ def regrouped(classes: Classes, codes: NDArray[np.int32], domains: tuple[Hierarc
         of = np.unique(window[member], return_inverse=True)[1].ravel()
         people = np.argsort(of, kind="stable")
         ends = np.concatenate([[0], np.cumsum(np.bincount(of))]).astype(np.int64)
+        # The classes of each window, in their order, and where among them everybody's is.
+        pairs, place_in = np.unique(of * np.int64(len(size)) + member, return_inverse=True)
+        names, first = pairs % len(size), np.searchsorted(pairs, np.arange(len(ends)) * len(size))
+        at_name = place_in.ravel() - first[of]
         # No window can have more classes than people.
         fresh = len(size) + ends[:-1] + np.arange(len(ends) - 1)
 
@@ -61,6 +65,7 @@ def regrouped(classes: Classes, codes: NDArray[np.int32], domains: tuple[Hierarc
             own = slice(thread, None, threads)
             regroup(
                 place, guard.values, member, people, ends[:-1][own].copy(), ends[1:][own].copy(),  # noqa: B023
+                names, first[:-1][own].copy(), first[1:][own].copy(), at_name,  # noqa: B023
                 fresh[own].copy(), guard.limits, near, starts, passes,  # noqa: B023
             )  # fmt: skip
 

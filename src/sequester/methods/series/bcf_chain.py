@@ -58,13 +58,13 @@ def new_chain(
     loss: Literal["ncp", "precision"] = "ncp",
 ) -> NewChain | None:
     """Compare the newcomers' loss in these classes with a chain of their own; None when they cannot begin one."""
-    from sequester.kernels.limits import safe
+    from sequester.kernels.blocks import safe_classes
 
     known = past.first.trajectories
     new = np.flatnonzero(known.of[past.person] < 0) if known is not None else np.arange(len(past))
     values = guard.values[new]
-    counts = np.bincount(values.ravel(), minlength=guard.limits.numerator.size).astype(np.int64)
-    if guard.known or len(new) == len(past) or not safe(counts, len(new), guard.limits):
+    together = np.zeros(len(new), np.int64)
+    if guard.known or len(new) == len(past) or not safe_classes(together, values, 1, guard.limits).all():
         return None
     own = np.ascontiguousarray(codes[:, new])
     alone = specialize(own, domains, replace(guard, values=values), loss=loss)

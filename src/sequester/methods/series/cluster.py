@@ -355,7 +355,7 @@ class _Table:
         from sequester.kernels.blocks import safe_classes
 
         numbers = max(int(kept.max(initial=-1)) + 1, self.old)
-        changed = ~safe_classes(kept, self.guard.values, numbers, self.guard.limits)
+        changed = ~safe_classes(kept.astype(np.int64, copy=False), self.guard.values, numbers, self.guard.limits)
         changed[self.leavers[1]] = True
         last = self.past.last_class()
         came = np.flatnonzero((last < 0) & (kept >= 0))

@@ -172,7 +172,7 @@ class _Table:
         order = np.argsort(node, kind="stable").astype(np.int64)
         least = kernels.lowest(self.share, self.survivals.row, order, np.append(0, np.cumsum(size)).astype(np.int64))
         many = self._count(node.astype(np.int64), self.survivals.column, self.share.shape[1], count)
-        found: Mask = safe_classes(node, self.guard.values, count, self.guard.limits)
+        found: Mask = safe_classes(node.astype(np.int64), self.guard.values, count, self.guard.limits)
         found &= ((many == 0) | (many <= (least + DOUBT) * size[:, None])).all(axis=1)
         found[broken(self.survivals, strategy, node)[3]] = False
         return found

@@ -88,7 +88,7 @@ class Stock:
         torn = np.zeros(count, np.bool_)
         left = before[absent] >= 0
         torn[before[absent[left]]] = True
-        torn |= ~safe_classes(kept, guard.values, count, guard.limits)
+        torn |= ~safe_classes(kept.astype(np.int64, copy=False), guard.values, count, guard.limits)
         lost = (kept < 0) | torn[kept]
         unsettled = np.zeros(units, np.bool_)
         unsettled[absent_unit[left]] = True

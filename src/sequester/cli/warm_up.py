@@ -1,0 +1,50 @@
+"""`sequester warm-up`: compile the inner loops now, so that nobody waits for them later."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sequester.cli.terminal import Format
+
+EXAMPLES = """[bold]Examples[/bold]
+
+$ sequester warm-up
+
+$ NUMBA_CACHE_DIR=/opt/sequester/loops sequester warm-up --all
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the application."""
+    app.command("warm-up", epilog=EXAMPLES)(warm_up)
+
+
+def warm_up(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Those of all methods, not only of anonymize and a series by mondrian.")
+    ] = False,
+    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+) -> None:
+    """Compile the inner loops, once on this machine; without this it happens when they are first used.
+
+    They are kept beside the installed package, or in the user's cache, or in the folder that NUMBA_CACHE_DIR names.
+    Two processes share the work, and what is there already is only looked at.
+    """
+    import sys
+
+    from sequester.cli.terminal import print_json, progress
+    from sequester.publish import warm_up as work
+
+    with progress() as show:
+        made = work.warm_up(everything=everything, done=show)
+    if not made.kept:
+        sys.stderr.write(
+            "There is no folder to keep compiled loops in, so every process compiles them anew. "
+            "Set NUMBA_CACHE_DIR to one that can be written.\n"
+        )
+    if format is Format.JSON:
+        print_json({"prepared": list(made.names), "seconds": round(made.seconds, 1), "kept": made.kept})
+    elif made.kept:
+        typer.echo(f"{len(made.names)} inner loops are ready ({made.seconds:.0f} s).")

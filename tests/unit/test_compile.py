@@ -1,0 +1,127 @@
+"""What is compiled, counted: seconds differ from machine to machine, kernels and signatures do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba import typeof
+
+import sequester as package
+from command import invoke, sequester
+from sequester.kernels.ahead import KERNELS, TUPLES, types_of
+from sequester.kernels.blocks_node import Crowd, Rule
+from sequester.kernels.limits import Limits
+from sequester.publish.warm_up import Warmth
+
+PACKAGE = Path(package.__file__).parent
+MOST = {"anonymize": 11, "first plan": 19, "third plan": 67}
+"""Kernels and helpers that a path may compile. Whoever needs more says here why."""
+SEVERAL: dict[str, int] = {}
+"""Kernels and helpers that need more than one signature, and how many; none does."""
+RUN = """
+import json, sys
+from sequester import kernels
+from sequester.kernels.ahead import KERNELS, compile_ahead
+from sequester.publish.rehearsal import TASKS
+done = {}
+for name in sys.argv[1:]:
+    compile_ahead(name) if name in KERNELS else TASKS[name]()
+    done[name] = kernels.compiled()
+print(json.dumps(done))
+"""
+
+
+def compiled(cache: Path, *names: str) -> dict[str, Any]:
+    """What a fresh process has compiled after each of these tasks or kernels."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(PACKAGE.parent)}
+    command = [sys.executable, "-c", RUN, *names]
+    found: dict[str, Any] = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def found(cache: Path) -> dict[str, Any]:
+    """The default path with nothing on disk."""
+    return compiled(cache, *MOST)
+
+
+def test_everything_is_compiled_with_one_signature(found: dict[str, Any]) -> None:
+    many = {name: len(signatures) for name, signatures in found["third plan"].items() if len(signatures) > 1}
+    assert many == SEVERAL
+
+
+@pytest.mark.parametrize("path", MOST)
+def test_no_more_is_compiled_than_a_path_needs(path: str, found: dict[str, Any]) -> None:
+    assert 0 < len(found[path]) <= MOST[path]
+
+
+def test_kernels_that_are_compiled_ahead_are_those_that_are_called(cache: Path, found: dict[str, Any]) -> None:
+    # Only where there are three releases, and few people with one history.
+    rare = {"blocks_paths.determined_people"}
+    assert KERNELS.keys() - {name.removeprefix("kernels.") for name in found["third plan"]} <= rare
+    # What the default path left on disk is found again: the signatures are the same, too.
+    again = compiled(cache, *KERNELS)[list(KERNELS)[-1]]
+    assert {name.removeprefix("kernels.") for name in again} <= rare
+
+
+def test_what_is_on_disk_is_not_compiled_again(cache: Path, found: dict[str, Any], tmp_path: Path) -> None:
+    done = sequester("warm-up", "--format", "json", cwd=tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert (set(told["prepared"]), told["kept"]) == (KERNELS.keys(), True)
+    kept = sorted(cache.rglob("*.nbc"))
+    again = sequester("warm-up", cwd=tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert re.fullmatch(r"15 inner loops are ready \(\d+ s\)\.\n", again.stdout)
+    assert sorted(cache.rglob("*.nbc")) == kept
+
+
+def test_who_warms_up_without_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sequester.publish.warm_up.warm_up", lambda **_: Warmth(("a", "b"), 1.0, kept=False))
+    done = invoke("warm-up", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_tuples_are_written_as_they_are() -> None:
+    for kind in (Limits, Crowd, Rule):
+        place, fields = TUPLES[kind.__name__]
+        assert place.endswith(kind.__name__)
+        assert len(types_of(fields)) == len(kind._fields)
+    assert types_of("i8 f8 b1") == tuple(map(typeof, (1, 1.0, True)))
+
+
+def test_without_a_folder_to_keep_them_kernels_are_compiled_for_the_run_and_people_are_told(tmp_path: Path) -> None:
+    # A file where the folders would have to be: nothing can be written there, whoever asks.
+    place, nowhere = tmp_path / "installed", tmp_path / "file"
+    shutil.copytree(PACKAGE, place / "sequester", ignore=shutil.ignore_patterns("__pycache__"))
+    nowhere.touch()
+    for folder in [place / "sequester", *(place / "sequester").rglob("*/")]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "data.csv").write_text("age,illness\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(20)))
+    (tmp_path / "policy.yaml").write_text(
+        "version: 1\nseries: s\nattributes:\n  age: {role: quasi-identifier, kind: number}\n"
+        "  illness: {role: sensitive}\nprotect: {k: 2}\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(("NUMBA", "PYTHON"))}
+    environment |= {
+        "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(nowhere / "home"),
+        "XDG_CACHE_HOME": str(nowhere / "cache"),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "sequester", "anonymize", "data.csv", "--policy", "policy.yaml", "--out", "out"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "for this run only" in " ".join(done.stderr.split())
+    assert (tmp_path / "out").exists()
