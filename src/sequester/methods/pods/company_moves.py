@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.methods.pods.shelves import link, unlink, width_of
 
 Integers = NDArray[np.int64]
@@ -64,7 +63,7 @@ class Asked(NamedTuple):
     price: float
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _chained(member, pods):  # type: ignore[no-untyped-def]
     count = member.size
     head, rows, people = np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -80,7 +79,7 @@ def _chained(member, pods):  # type: ignore[no-untyped-def]
     return Chains(head, follows, leads, rows, people, width)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _has(pods, pod, label):  # type: ignore[no-untyped-def]
     found = False
     for seat in range(pods.label.shape[1]):
@@ -88,7 +87,7 @@ def _has(pods, pod, label):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _company(chains, pods, cls, label):  # type: ignore[no-untyped-def]
     """Rows of the pods of a class that have a label."""
     found = 0
@@ -100,18 +99,18 @@ def _company(chains, pods, cls, label):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _short(company, asked):  # type: ignore[no-untyped-def]
     return 0 if company == 0 else max(0, asked.company - company)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _few(rows, people, asked):  # type: ignore[no-untyped-def]
     """Rows that a class lacks whatever they show; one without people counts as if it had none."""
     return 0 if rows == 0 else max(0, asked.k - (rows if people else 0))
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _lacks_more(chains, pods, asked, cls, out, into):  # type: ignore[no-untyped-def]
     """How many more rows a class lacks without one pod and with another (-1: none)."""
     rows, people = chains.rows[cls], chains.people[cls]
@@ -141,7 +140,7 @@ def _lacks_more(chains, pods, asked, cls, out, into):  # type: ignore[no-untyped
     return more
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _lack(chains, pods, asked, cls):  # type: ignore[no-untyped-def]
     """Rows that a class lacks."""
     if chains.head[cls] < 0:
@@ -163,7 +162,7 @@ def _lack(chains, pods, asked, cls):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _lack_of_both(chains, pods, asked, one, other):  # type: ignore[no-untyped-def]
     """Rows that two classes lack when they are joined."""
     found = _few(chains.rows[one] + chains.rows[other], chains.people[one] + chains.people[other], asked)
@@ -187,7 +186,7 @@ def _lack_of_both(chains, pods, asked, one, other):  # type: ignore[no-untyped-d
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _width_of_both(chains, pods, one, other):  # type: ignore[no-untyped-def]
     total = 0.0
     for axis in range(pods.low.shape[1]):
@@ -202,7 +201,7 @@ def _width_of_both(chains, pods, one, other):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _move(chains, pods, member, pod, to):  # type: ignore[no-untyped-def]
     here = member[pod]
     unlink(pod, here, chains.head, chains.follows, chains.leads)
@@ -214,7 +213,7 @@ def _move(chains, pods, member, pod, to):  # type: ignore[no-untyped-def]
     chains.people[to] += pods.people[pod]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _measure(chains, pods, cls):  # type: ignore[no-untyped-def]
     chains.width[cls] = width_of(cls, -1, -1, chains.head, chains.follows, pods.low, pods.high)
 
@@ -259,7 +258,7 @@ def join_classes(member, pods, near, asked):  # type: ignore[no-untyped-def]
     return joined
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _best_move(member, chains, pods, near, asked, pod, when):  # type: ignore[no-untyped-def]
     """The class to which a pod goes, and the pod it is exchanged for, -1 for none.
 

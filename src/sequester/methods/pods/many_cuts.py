@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 
 Integers = NDArray[np.int64]
 Boxes = NDArray[np.float32]
@@ -39,7 +38,7 @@ def cut_many(box: Boxes, weight: NDArray[np.int32], k: int) -> tuple[Integers, I
         return order, np.sort(np.concatenate(list(parts)))
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _bounds(box, start, stop, step, least, most):  # type: ignore[no-untyped-def]
     """The box of some pods of a run, and in the second half of both that of their centers."""
     axes = box.shape[1] // 2
@@ -54,7 +53,7 @@ def _bounds(box, start, stop, step, least, most):  # type: ignore[no-untyped-def
             most[axes + axis] = max(most[axes + axis], center)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _count(box, weight, start, stop, step, least, scale, rows, left, right):  # type: ignore[no-untyped-def]
     """Rows, the largest and the least of the pods in every bin of every axis."""
     axes = box.shape[1] // 2
@@ -70,7 +69,7 @@ def _count(box, weight, start, stop, step, least, scale, rows, left, right):  # 
             right[axis, number] = min(right[axis, number], low)
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _best(rows, left, right, least, most, enough):  # type: ignore[no-untyped-def]
     """The axis and the bin behind which a cut shortens ranges most, with enough rows on both sides; -1 for none."""
     axes = rows.shape[0]
@@ -97,7 +96,7 @@ def _best(rows, left, right, least, most, enough):  # type: ignore[no-untyped-de
     return best_axis, best_bin
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _sides(box, weight, order, start, stop, axis, least, scale, last):  # type: ignore[no-untyped-def]
     """Move the pods of the first bins to the front of a run; returns where the others begin, and the rows before."""
     width = box.shape[1]
@@ -120,7 +119,7 @@ def _sides(box, weight, order, start, stop, axis, least, scale, last):  # type: 
     return i, rows
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _choose(box, weight, start, stop, step, k, scratch):  # type: ignore[no-untyped-def]
     """The cut of a run by some of its pods: axis (-1: none), bin, and how a center becomes a bin."""
     axes = box.shape[1] // 2

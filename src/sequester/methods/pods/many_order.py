@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -49,7 +48,7 @@ def _halves(start: int, stop: int) -> list[tuple[int, int]]:
     return [*_halves(start, middle), *_halves(middle, stop)]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _select(key, order, shift, low, high, at):  # type: ignore[no-untyped-def]
     """Move what belongs before place `at` of a run before it, and the rest behind; `order` has the run from `shift`."""
     while low < high:
@@ -73,7 +72,7 @@ def _select(key, order, shift, low, high, at):  # type: ignore[no-untyped-def]
             return
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _widest(place, order, start, stop):  # type: ignore[no-untyped-def]
     """The axis along which some people of a run vary most."""
     step = max((stop - start) // _SEEN, 1)

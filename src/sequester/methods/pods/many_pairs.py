@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.methods.pods.many_order import WHOLE
 
 Integers = NDArray[np.int64]
@@ -67,14 +66,14 @@ class Lists(NamedTuple):
     own: Integers
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _leader(leader, person):  # type: ignore[no-untyped-def]
     while leader[person] != person:
         person = leader[person]
     return person
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _clash(answers, heavy, first, second):  # type: ignore[no-untyped-def]
     """Whether two newcomers with these labels are no pair."""
     for view in range(answers.shape[0]):
@@ -83,7 +82,7 @@ def _clash(answers, heavy, first, second):  # type: ignore[no-untyped-def]
     return heavy.size > 0 and heavy[first] == heavy[second]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _apart(place, one, places, other):  # type: ignore[no-untyped-def]
     """The way between two people."""
     way = np.int32(0)
@@ -92,7 +91,7 @@ def _apart(place, one, places, other):  # type: ignore[no-untyped-def]
     return way
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _insert(found, cost, place, other, more):  # type: ignore[no-untyped-def]
     """Put somebody among the nearest, in order."""
     rank = found.shape[1] - 1
@@ -215,7 +214,7 @@ def break_up(crowd, rules, alone, reach, partner):  # type: ignore[no-untyped-de
     return done
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _may(crowd, rules, lists, one, other):  # type: ignore[no-untyped-def]
     """Whether these two may share a pod, whatever their lineages."""
     first, second = crowd.label[one], crowd.label[other]

@@ -10,11 +10,10 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 
 Integers = NDArray[np.int64]
 
@@ -68,7 +67,7 @@ def share_many(pods: Pods, k: int, shift: int, worth: float) -> Integers:
 # there are `tally` (pods, rows, people) and `edge` (least, second least, largest and second largest per axis; width).
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _edges(box, members, tally, edge, cls):  # type: ignore[no-untyped-def]
     """Look at all pods of a class. Changes `edge`."""
     axes = box.shape[1] // 2
@@ -92,7 +91,7 @@ def _edges(box, members, tally, edge, cls):  # type: ignore[no-untyped-def]
     edge[cls, 4, 0] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _width(edge, cls, box, skip, add):  # type: ignore[no-untyped-def]
     """The width of a class without one of its pods (-1: with all) and with another (-1: with none)."""
     axes = box.shape[1] // 2
@@ -108,7 +107,7 @@ def _width(edge, cls, box, skip, add):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _neighbors(edge, classes, near):  # type: ignore[no-untyped-def]
     """Per class of a window, those whose boxes are nearest. Changes `near`."""
     axes, way = edge.shape[2], np.empty(_NEAR, np.float32)
@@ -129,7 +128,7 @@ def _neighbors(edge, classes, near):  # type: ignore[no-untyped-def]
                 near[one, rank], way[rank] = other, apart
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _grown(box, edge, near, pod, here, choice):  # type: ignore[no-untyped-def]
     """The near classes that grow least with a pod, -1 for none. Changes `choice`."""
     least, next_least = np.float32(np.inf), np.float32(np.inf)
@@ -146,7 +145,7 @@ def _grown(box, edge, near, pod, here, choice):  # type: ignore[no-untyped-def]
             next_least, choice[1] = more, there
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _gain(box, weight, members, tally, edge, pod, here, there, k):  # type: ignore[no-untyped-def]
     """What is lost less if a pod goes to another class, and the pod that comes for it: -1 for none."""
     rows, people = weight[pod, 0], weight[pod, 1]
@@ -168,7 +167,7 @@ def _gain(box, weight, members, tally, edge, pod, here, there, k):  # type: igno
     return best, swap
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _move(weight, members, tally, pod, here, there):  # type: ignore[no-untyped-def]
     """A pod goes from one class of a window to another."""
     at = 0

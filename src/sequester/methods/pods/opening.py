@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.methods.pods.shelves import lost, move, shelve
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _next_to_come(first: Any, opened: Any, member: Any, shelves: Any, pods: Any, k: int) -> Any:
     """The pod near the first whose coming costs least: it widens the new class, and is no longer in its own."""
     best, found = np.inf, np.int64(-1)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.methods.pods.shelves import lost, move, shelve
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _best_turn(one: Any, member: Any, shelves: Any, pods: Any, k: int, now: Any) -> Any:
     """Whom a pod replaces, and whom that replaces, where it loses least; -1 for nobody.
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-from sequester.kernels import kernel
+from sequester.kernels import helper, kernel
 from sequester.methods.pods.shelves import lost, move, shelve
 
 
@@ -41,7 +40,7 @@ def share_pods(member: Any, pods: Any, k: int, passes: int) -> Any:
     return changed
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _better_place(pod: Any, member: Any, shelves: Any, pods: Any, k: int, now: Any) -> Any:
     """The class where a pod loses least, and the pod that leaves it in exchange; -1 for none."""
     here, rows, size = member[pod], shelves.rows, pods.size
@@ -69,7 +68,7 @@ def _better_place(pod: Any, member: Any, shelves: Any, pods: Any, k: int, now: A
     return best_to, best_back
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def _class_width(cls, skip, add, start, rows, place, real):  # type: ignore[no-untyped-def]
     """Summed widths of a class of rows, with one of them in another's place; rows about nobody have none."""
     total = 0.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sequester.kernels import helper
 
 
 class Pods(NamedTuple):
@@ -34,7 +35,7 @@ class Shelves(NamedTuple):
     persons: NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def link(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
     """Put a pod at the head of the list of a class."""
     follows[pod], leads[pod] = head[cls], -1
@@ -43,7 +44,7 @@ def link(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
     head[cls] = pod
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def unlink(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
     """Take a pod out of the list of its class."""
     if leads[pod] >= 0:
@@ -54,7 +55,7 @@ def unlink(pod: Any, cls: Any, head: Any, follows: Any, leads: Any) -> None:
         leads[follows[pod]] = leads[pod]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def width_of(cls: Any, skip: Any, add: Any, head: Any, follows: Any, low: Any, high: Any) -> Any:
     """Summed widths of the box of a class, without one of its pods and with another; -1: none."""
     total = 0.0
@@ -72,7 +73,7 @@ def width_of(cls: Any, skip: Any, add: Any, head: Any, follows: Any, low: Any, h
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def shelve(member: Any, pods: Any, spare: int) -> Any:
     """The shelves of these classes, and room for more."""
     classes = np.int64(0)
@@ -90,7 +91,7 @@ def shelve(member: Any, pods: Any, spare: int) -> Any:
     return shelves, classes
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def put(pod: Any, to: Any, shelves: Any, pods: Any) -> None:
     """Add a pod to a class."""
     link(pod, to, shelves.head, shelves.follows, shelves.leads)
@@ -98,7 +99,7 @@ def put(pod: Any, to: Any, shelves: Any, pods: Any) -> None:
     shelves.persons[to] += pods.people[pod]
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def move(pod: Any, to: Any, member: Any, shelves: Any, pods: Any) -> None:
     """Move a pod to another class."""
     here = member[pod]
@@ -109,7 +110,7 @@ def move(pod: Any, to: Any, member: Any, shelves: Any, pods: Any) -> None:
     member[pod] = to
 
 
-@numba.njit(cache=True, nogil=True)
+@helper
 def lost(cls: Any, skip: Any, add: Any, shelves: Any, pods: Any) -> Any:
     """What the people of a class lose together, without one of its pods and with another; -1: none."""
     persons = shelves.persons[cls]
