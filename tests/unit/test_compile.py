@@ -19,6 +19,7 @@ from command import invoke, sequester
 from sequester.kernels.ahead import KERNELS, TUPLES, types_of
 from sequester.kernels.blocks_node import Crowd, Rule
 from sequester.kernels.limits import Limits
+from sequester.publish.rehearsal import TASKS
 from sequester.publish.warm_up import Warmth
 
 PACKAGE = Path(package.__file__).parent
@@ -93,6 +94,11 @@ def test_who_warms_up_without_a_folder_is_told(tmp_path: Path, monkeypatch: pyte
     done = invoke("warm-up", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert "NUMBA_CACHE_DIR" in done.stderr
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_can_be_done(task: str) -> None:
+    TASKS[task]()
 
 
 def test_tuples_are_written_as_they_are() -> None:

@@ -257,7 +257,8 @@ def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped
 @helper
 def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-def]
     """Whether a part keeps the static criteria; nobody in it is fine."""
-    total = around = 0
+    total = np.int64(0)
+    around = 0
     for atom in inside:
         total += atoms.size[atom]
         around += atoms.known[atom]

@@ -51,7 +51,8 @@ def split_classes(  # type: ignore[no-untyped-def]
         local[member[cell]] = -1
     counts = np.zeros(limits.numerator.size, np.int64)
     for part in range(found * children):
-        total = around = 0
+        total: Any = np.int64(0)
+        around = 0
         counts[:] = 0
         for i in range(begin[part], begin[part + 1]):
             total += size[ordered[i]]

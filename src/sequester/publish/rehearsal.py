@@ -26,7 +26,7 @@ _QUASI: dict[str, Any] = {
     "town": {"role": "quasi-identifier", "hierarchy": TOWNS},
 }
 _CHANGING: dict[str, Any] = {
-    "attributes": {**_QUASI, "illness": {"role": "sensitive", "values": "transient", "ordinary": ["flu"]}},
+    "attributes": {**_QUASI, "illness": {"role": "sensitive", "values": "transient", "ordinary": ["flu", "cold"]}},
     "protect": {"k": 3, "lifetime": {"l": 1.5, "releases": 4}, "against": ["lifetime"]},
     "method": {"name": "group"},
 }
@@ -39,7 +39,7 @@ def _table(numbers: Any) -> pa.Table:
         "id": np.array([f"p{number}" for number in range(COUNT)]),
         "age": random.integers(0, 100, COUNT),
         "town": random.choice(["Kiel", "Bremen", "Celle", "Ulm"], COUNT),
-        "illness": random.choice(["flu", "cold", "asthma", "gout"], COUNT),
+        "illness": random.choice(["flu", "cold", "asthma", "gout"], COUNT, p=[0.4, 0.3, 0.15, 0.15]),
     }
     return pa.table({name: column[numbers] for name, column in columns.items()})
 
