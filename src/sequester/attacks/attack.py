@@ -73,20 +73,19 @@ def attributes_and_rows(histories: Sequence[History], rows: Rows) -> Sequence[Hi
     return histories if rows.counted is None else (*histories, rows.counted)
 
 
-def _fewest(policy: Policy, bound: float | None) -> float | None:
+def fewest(policy: Policy, bound: float | None) -> float | None:
+    """Required are so many people or rows, of whatever is inferred."""
     return float(policy.protect.fewest)
 
 
-def _no_number(policy: Policy, bound: float | None) -> float | None:
-    return None
-
-
-def _largest_share(policy: Policy, bound: float | None) -> float | None:
+def largest_share(policy: Policy, bound: float | None) -> float | None:
+    """Required is the bound on shares, if all values have the same."""
     return bound
 
 
-fewest, largest_share, no_number = _fewest, _largest_share, _no_number
-"""What is required: so many people or rows; the bound, if all values have the same; nothing that one number says."""
+def no_number(policy: Policy, bound: float | None) -> float | None:
+    """What is required is not one number."""
+    return None
 
 
 @dataclass(frozen=True)
