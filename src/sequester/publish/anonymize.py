@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from sequester.errors import GuaranteeError
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.requirement import Requirement
+from sequester.history.past import Past
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import Published
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
+from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
-from sequester.policy.model import Cluster, FullDomain, Group, Grow, Merge, Mondrian, Pods, Policy, Specialize, Static
+from sequester.policy.model import FullDomain, Pods, Policy
 from sequester.publish.emit import as_printed, shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.release import Release
+from sequester.publish.tasks import task_of
 
 Progress = Callable[[str, int, int], None]
 _STAGES = ("reading", "anonymizing", "verifying", "writing values")
@@ -157,26 +160,6 @@ def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
             )
 
 
-def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, *, in_series: bool = False) -> Classes:
+def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, past: Past | None = None) -> Classes:
     """Classes of one table by the policy's method, whatever was published before."""
-    from sequester.methods.full_domain import full_domain
-    from sequester.methods.mondrian import mondrian
-    from sequester.methods.specialize import label_of, specialize
-
-    codes, domains = snapshot.quasi, snapshot.quasi_domains
-    match policy.method:
-        case Mondrian(cuts=cuts) as method:
-            return mondrian(codes, domains, guard, cuts=cuts, regroup=method.regroups(in_series=in_series))
-        case Merge(cuts=cuts) | Grow(cuts=cuts) | Static(cuts=cuts):
-            return mondrian(codes, domains, guard, cuts=cuts)
-        case Group() | Pods():
-            # Of one table on its own, for comparison.
-            return mondrian(codes, domains, guard)
-        case Cluster() as method:
-            from sequester.methods.personal import cluster_table
-
-            return cluster_table(codes, domains, guard, method)
-        case FullDomain(loss=loss, suppression=suppression):
-            return full_domain(codes, domains, guard, loss=loss, suppression=suppression)
-        case Specialize(loss=loss, score=score) as method:
-            return specialize(codes, domains, guard, loss=loss, score=score, label=label_of(snapshot, method))
+    return method_of(policy.method).first(task_of(snapshot, policy, guard, past=past))

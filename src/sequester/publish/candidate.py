@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit, audit_histories
 from sequester.domain.hierarchy import Hierarchy
-from sequester.errors import GuaranteeError, PolicyError, Problem
+from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.past import Past
@@ -21,34 +21,22 @@ from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
+from sequester.methods.registry import merge_next, method_of
 from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
-from sequester.policy.model import (
-    Cluster,
-    Cuts,
-    FullDomain,
-    Group,
-    Grow,
-    Merge,
-    Mondrian,
-    Pods,
-    Policy,
-    Specialize,
-    Static,
-)
-from sequester.publish.anonymize import static_classes, verify
+from sequester.policy.model import Group, Policy
+from sequester.publish.anonymize import verify
 from sequester.publish.emit import as_printed, write_table
 from sequester.publish.exact import Judged
 from sequester.publish.kept import with_current_cells
 from sequester.publish.recall import rows_of
 from sequester.publish.repair import fall_back
 from sequester.publish.roster import Crowd, Roster
+from sequester.publish.tasks import task_of
 
 Progress = Callable[[str, int, int], None]
 
 _REPAIRS = 3
-# Records up to which clusters are tried beside cuts where people left.
-_CLUSTERED = 300_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,14 +109,15 @@ def make_candidate(
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
     guard = Guard.of(requirement, records.sensitive)
     printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
-    make = partial(_make, past, records, guard, policy, seed=seed, registered=registered, progress=progress)
+    method = method_of(policy.method)
+    task = task_of(records, policy, guard, past=past, seed=seed, registered=registered, progress=progress)
     own: Classes | None = None
     merged: Classes | None = None
     notes: list[str] = []
-    if made is not None or not _may_be_merged(past, policy):
-        classes = printed(made or make())
+    if made is not None or not len(past.first) or not method.merges(policy.method):
+        classes = printed(made or method.next(task))
     else:
-        own, merged = _beside_merge(lambda: printed(make()), lambda: printed(_merge(past, records, guard, policy)))
+        own, merged = _beside_merge(lambda: printed(method.next(task)), lambda: printed(merge_next(task)))
         classes, notes = _cheaper(own, merged, records, policy)
     for attempt in range(_REPAIRS + 1):
         measured = verify(records, classes, requirement, policy)
@@ -145,16 +134,16 @@ def make_candidate(
             progress=progress,
         )
         # What was too large to be decided is not known to be safe.
-        if (audit.holds and not audit.unsolved) or isinstance(policy.method, Static):
+        if (audit.holds and not audit.unsolved) or not method.looks_back:
             break
         if classes is merged and own is not None and attempt < _REPAIRS:
             # The merge was only cheaper: what the method made may be safe where it is not.
             classes, own, notes = own, None, []
             continue
-        if attempt == _REPAIRS or isinstance(policy.method, Group) or (merged is not None and classes is merged):
+        if attempt == _REPAIRS or not method.repairs or (merged is not None and classes is merged):
             raise _unsafe(audit)
         if merged is None:
-            merged = printed(_merge(past, records, guard, policy))
+            merged = printed(merge_next(task))
         notes = ["parts of the release were found unsafe by the audit and fell back to their merge"]
         last = attempt == _REPAIRS - 1
         classes = merged if last else printed(fall_back(past, classes, merged, audit.findings))
@@ -175,83 +164,6 @@ def make_candidate(
         notes=tuple(notes),
         judged=Judged.of(records, classes, order, policy),
     )
-
-
-def _make(
-    past: Past,
-    records: Snapshot,
-    guard: Guard,
-    policy: Policy,
-    *,
-    seed: list[int],
-    registered: NDArray[np.int32] | None,
-    progress: Progress | None,
-) -> Classes:
-    codes, domains, against = records.quasi, records.quasi_domains, policy.protect.against
-    method = policy.method
-    if isinstance(method, Group) and registered is not None:
-        from sequester.methods.series.regions import regions
-
-        assert policy.protect.lifetime is not None
-        return regions(past, codes, domains, guard, lifetime=policy.protect.lifetime, registered=registered)
-    if isinstance(method, Group):
-        return _grouped(past, records, guard, policy, seed=seed, progress=progress)
-    if isinstance(method, Static) or not len(past.first):
-        return static_classes(records, policy, guard, in_series=True)
-    match method:
-        case Mondrian():
-            return _cut(past, records, guard, policy, seed=seed, progress=progress)
-        case Merge():
-            return _merge(past, records, guard, policy)
-        case Cluster():
-            from sequester.methods.personal import cluster_next
-
-            noise = int(np.random.default_rng(seed).integers(1 << 31))
-            return cluster_next(past, codes, domains, guard, method, against=against, seed=noise, progress=progress)
-        case Grow(cuts=cuts):
-            from sequester.methods.series.grow import grow
-
-            return grow(past, codes, domains, guard, cuts=cuts)
-        case FullDomain(loss=loss, suppression=suppression):
-            from sequester.methods.full_domain import full_domain
-            from sequester.methods.series.watch import Watch
-
-            if suppression:
-                message = "must be 0 in a series: whoever is left out would be seen to leave"
-                raise PolicyError(Problem(message, key="method.suppression"))
-            watch = Watch.of(past, codes, against=against)
-            return full_domain(codes, domains, guard, loss=loss, watch=watch, floor=_floor(past))
-        case Specialize():
-            from sequester.methods.series.specialize import respecialize
-            from sequester.methods.specialize import label_of
-
-            return respecialize(
-                past,
-                codes,
-                domains,
-                guard,
-                against=against,
-                loss=method.loss,
-                score=method.score,
-                label=label_of(records, method),
-                semantics=method.semantics,
-                certificate=method.certificate,
-                progress=progress,
-            )
-        case Pods():
-            raise AssertionError("everybody is published at once by pods: publish.podded makes them")
-
-
-def _may_be_merged(past: Past, policy: Policy) -> bool:
-    """Whether merge is an alternative: to a later release, of a method that looks back and asks for little loss alone.
-
-    Clusters may have to be similar, or to gain privacy; taxonomy cuts to bear a certificate, or every printed target.
-    """
-    method = policy.method
-    asks_more = (isinstance(method, Cluster) and {method.similarity, method.gain, method.weight} != {None}) or (
-        isinstance(method, Specialize) and (method.certificate or method.semantics == "printed")
-    )
-    return bool(len(past.first)) and not asks_more and not isinstance(method, Static | Group | Merge)
 
 
 def _beside_merge(make: Callable[[], Classes], merge: Callable[[], Classes]) -> tuple[Classes | None, Classes | None]:
@@ -286,85 +198,6 @@ def _cheaper(
 
 def _loss(classes: Classes, domains: Sequence[Hierarchy]) -> float:
     return ail(classes, domains, suppressed=classes.suppressed)
-
-
-def _cut(
-    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
-) -> Classes:
-    """Mondrian for a series; where people left, or clusters if they lose less.
-
-    Whoever leaves a class must be hidden by others who leave it. Clusters give her place to a newcomer with the same
-    values, which cuts cannot.
-    """
-    from sequester.methods.series.cluster import recluster
-    from sequester.methods.series.mondrian import republish
-
-    method, against = policy.method, policy.protect.against
-    assert isinstance(method, Mondrian)
-    noise, regroup = int(np.random.default_rng(seed).integers(1 << 31)), method.regroups(in_series=True)
-    table = (past, records.quasi, records.quasi_domains, guard)
-    ways = [
-        partial(republish, *table, against=against, cuts=method.cuts, regroup=regroup, seed=noise, progress=progress)
-    ]
-    if regroup and _somebody_left(past) and len(past) <= _CLUSTERED:
-        ways.append(partial(recluster, *table, against=against, seed=noise, progress=progress))
-    found: list[Classes] = []
-    for way in ways:
-        try:
-            found.append(way())
-        except GuaranteeError as error:
-            refused = error
-    if not found:
-        raise refused
-    return min(found, key=lambda classes: ail(classes, records.quasi_domains))
-
-
-def _somebody_left(past: Past) -> bool:
-    """Whether a person of the last release is not in this one."""
-    member = past.first.releases[-1].member
-    assert member is not None
-    return int(np.count_nonzero(member >= 0)) > int(np.count_nonzero(past.last_class() >= 0))
-
-
-def _grouped(
-    past: Past, records: Snapshot, guard: Guard, policy: Policy, *, seed: list[int], progress: Progress | None
-) -> Classes:
-    lifetime = policy.protect.lifetime
-    assert lifetime is not None
-    if any(history.permanent for history in past.histories):
-        from sequester.methods.series.both import group_both
-
-        return group_both(
-            past,
-            records.quasi,
-            records.quasi_domains,
-            guard,
-            lifetime=lifetime,
-            against=policy.protect.against,
-            seed=int(np.random.default_rng(seed).integers(1 << 31)),
-            progress=progress,
-        )
-    from sequester.methods.series.group import group
-
-    return group(past, records.quasi, records.quasi_domains, guard, lifetime=lifetime)
-
-
-def _floor(past: Past) -> tuple[int, ...]:
-    """The lowest levels that cover the boxes of people who left and are published on: nothing finer is known."""
-    last, history = past.last_class()[past.retained], past.first
-    boxes = history.releases[-1]
-    return tuple(
-        int(domain.level_of(lo[last], hi[last]).max(initial=0))
-        for domain, lo, hi in zip(history.domains, boxes.lo, boxes.hi, strict=True)
-    )
-
-
-def _merge(past: Past, records: Snapshot, guard: Guard, policy: Policy) -> Classes:
-    from sequester.methods.series.merge import merge
-
-    method = policy.method
-    cuts: Cuts = "gain" if isinstance(method, FullDomain | Group | Specialize | Cluster | Pods) else method.cuts
-    return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against, cuts=cuts)
 
 
 def _spent(histories: Sequence[History], past: Past, policy: Policy) -> list[str]:

@@ -27,8 +27,9 @@ from sequester.ledger import Ledger
 from sequester.ledger.state import Entry, State
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
+from sequester.methods.registry import method_of
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Group, Insensitive, Pods, Policy, Specialize
+from sequester.policy.model import Insensitive, Pods, Policy, Specialize
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.corrections import Corrections
 from sequester.publish.distinct import check_distinct
@@ -334,7 +335,7 @@ def _made(
     try:
         found = make(roster, records, past)
     except GuaranteeError:
-        if not (as_before and state.releases) or isinstance(policy.method, Group):
+        if not (as_before and state.releases) or not method_of(policy.method).repairs:
             raise
         found = make(roster, records, past, made=_again(past, records, policy))
     refuse_suppression(policy, found.classes.suppressed)

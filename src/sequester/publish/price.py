@@ -15,8 +15,9 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.methods.guard import Guard
 from sequester.methods.mondrian import mondrian
+from sequester.methods.registry import method_of
 from sequester.metrics.loss import ail, losses
-from sequester.policy.model import Grow, Merge, Mondrian, Policy
+from sequester.policy.model import Mondrian, Policy
 from sequester.publish.anonymize import static_classes
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Check, Pods
@@ -34,11 +35,11 @@ def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]
         people = ~candidate.decoy
         own = replace(guard, values=guard.values[people])
         with contextlib.suppress(GuaranteeError):
-            versions["static"] = static_classes(records.without(~people), policy, own, in_series=True)
+            versions["static"] = static_classes(records.without(~people), policy, own, past)
     elif len(past.first):
         from sequester.methods.series.merge import merge
 
-        versions["static"] = static_classes(records, policy, guard, in_series=True)
+        versions["static"] = static_classes(records, policy, guard, past)
         # Where nobody was held back there may be no merge that is safe; where values change, none is.
         if must_hide(policy):
             with contextlib.suppress(GuaranteeError):
@@ -84,7 +85,7 @@ def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str
     carried on as a power of the number, which fits real data well. Empty where too few are new to say, and where
     newcomers need not stay together: for values that change, and where the whole table is recoded alike.
     """
-    if not must_hide(policy) or not isinstance(policy.method, Mondrian | Merge | Grow):
+    if not must_hide(policy) or not method_of(policy.method).together:
         return {}
     records, guard = candidate.records, candidate.guard
     new = np.flatnonzero(candidate.past.last_class() < 0)

@@ -19,7 +19,8 @@ from sequester.errors import DataError, GuaranteeError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import Entry
-from sequester.policy.model import Policy, Static
+from sequester.methods.registry import method_of
+from sequester.policy.model import Policy
 from sequester.publish.feasible import may_be_hidden
 from sequester.publish.plan import Change, Waiting
 
@@ -162,7 +163,7 @@ def must_hide(policy: Policy) -> bool:
 def moves(crowd: Crowd, policy: Policy) -> list[Move]:
     """What may be tried, from everybody moving to nobody: with that, the old people stay in their old classes."""
     there = [bool(len(people)) for people in (crowd.newcomers, crowd.leavers, crowd.returners)]
-    if isinstance(policy.method, Static) or not must_hide(policy) or policy.infeasible == "refuse":
+    if not method_of(policy.method).looks_back or not must_hide(policy) or policy.infeasible == "refuse":
         return [Move(*there)]
     ways = product(*([True, False] if any_ else [False] for any_ in there))
     return [Move(*way) for way in sorted(ways, key=sum, reverse=True)]
@@ -186,7 +187,7 @@ def roster_of(crowd: Crowd, move: Move, policy: Policy) -> Roster:
 
 def may_move(crowd: Crowd, move: Move, requirement: Requirement, policy: Policy) -> bool:
     """Whether some classes might hide who comes and goes: a quick look, before any are made."""
-    if isinstance(policy.method, Static) or not must_hide(policy):
+    if not method_of(policy.method).looks_back or not must_hide(policy):
         return True
     rows = [crowd.newcomers] * move.newcomers + [crowd.returners] * move.returners
     entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
