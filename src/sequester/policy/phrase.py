@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,24 +13,15 @@ from sequester.policy.document import KeyPath
 
 Issue = tuple[KeyPath, str]
 
-ROLES: dict[str, type[BaseModel]] = {
-    "identifier": model.Identifier,
-    "insensitive": model.Insensitive,
-    "consent": model.Consent,
-    "quasi-identifier": model.QuasiIdentifier,
-    "sensitive": model.Sensitive,
-}
-METHODS: dict[str, type[BaseModel]] = {
-    "mondrian": model.Mondrian,
-    "full-domain": model.FullDomain,
-    "specialize": model.Specialize,
-    "merge": model.Merge,
-    "grow": model.Grow,
-    "group": model.Group,
-    "cluster": model.Cluster,
-    "pods": model.Pods,
-    "static": model.Static,
-}
+
+def _by_tag(union: Any, tag: str) -> dict[str, type[BaseModel]]:
+    """The models of a union by the word that tells them apart."""
+    models = get_args(get_args(union)[0])
+    return {get_args(one.model_fields[tag].annotation)[0]: one for one in models}
+
+
+ROLES = _by_tag(model.Attribute, "role")
+METHODS = _by_tag(model.Method, "name")
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): model.Policy,
     ("protect",): model.Protect,
