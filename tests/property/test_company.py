@@ -20,7 +20,7 @@ from sequester.methods.pods.company import labels_of, spared
 from sequester.methods.pods.make import make
 from worlds import Knowledge, TooMany
 
-often = settings(max_examples=80, deadline=None)
+often = settings(max_examples=30, deadline=None)
 seeds = st.integers(0, 2**32)
 
 
@@ -31,7 +31,7 @@ def demanding(draw: st.DrawFn, *, people: tuple[int, int], releases: tuple[int, 
     return replace(panel, inferred=draw(st.integers(3, 6)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(demanding(people=(1, 30), releases=(1, 4)))
 def test_every_label_of_every_class_has_company_and_pods_are_whole(panel: Panel) -> None:
     story = panel.publish()
@@ -43,7 +43,7 @@ def test_every_label_of_every_class_has_company_and_pods_are_whole(panel: Panel)
     event(f"larger pods: {any(len(labels) >= panel.inferred for labels in story.types().values())}")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(demanding(people=(1, 40), releases=(1, 4)))
 def test_classes_of_many_people_have_company_too(panel: Panel) -> None:
     with patch.object(maker, "MANY", 0):
@@ -53,10 +53,12 @@ def test_classes_of_many_people_have_company_too(panel: Panel) -> None:
         assert min(company(rows).values()) >= panel.inferred
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(demanding(people=(2, 7), releases=(2, 3)))
 def test_no_row_has_fewer_owners_in_all_worlds_than_it_has_company(panel: Panel) -> None:
     story = panel.publish()
+    # Decoys for company can be many, and the ways to hand out more rows than this are too many to look at.
+    assume(max(map(len, story.releases)) <= 8)
     try:
         owners = Knowledge(story.published(), 2_000).owners()
     except TooMany:

@@ -31,13 +31,13 @@ def check(story: Story) -> None:
             assert is_world(story, shifted(story, lineage, by))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(panels(people=(1, 14), releases=(1, 5), blind=False), st.booleans())
 def test_pods_are_whole_in_every_release(panel: Panel, kept: bool) -> None:
     check(published(panel, kept=kept))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(panels(people=(20, 60), releases=(2, 4), blind=False, seats=(2,)))
 def test_pods_of_more_people_are_whole(panel: Panel) -> None:
     check(published(panel))
@@ -75,7 +75,7 @@ def series(panel: Table, *, threads: int = 2, **options: object) -> Published:
         return publish(panel, confidence=HALF, **options)  # type: ignore[arg-type]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.integers(0, 99),
     st.sampled_from([None, 2, 4, 8]),
@@ -92,7 +92,7 @@ def test_the_witness_of_many_pods_holds_within_the_budget_and_the_cap(
         assert made.decoys <= decoys
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(st.integers(0, 99))
 def test_the_number_of_threads_changes_nothing(seed: int) -> None:
     panel = table(800, 6, 3, seed)

@@ -18,7 +18,7 @@ from tiny import Story, column_of, random_story
 from worlds import Class, Knowledge, Published, TooMany
 
 seldom = settings(
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from sequester.attacks.cracks import compare
 from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
 from sequester.methods.guard import Guard
+from sequester.methods.registry import METHODS
 from sequester.methods.series.bcf_chain import NewChain, new_chain
 from sequester.methods.specialize import Gains, Offer
-from sequester.publish import candidate
 
 KEY = Key.of_text("a key for tests only")
 DRAW = np.random.default_rng(11)
@@ -68,7 +69,7 @@ def people(*numbers: range) -> pa.Table:
 @pytest.fixture(autouse=True)
 def only_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about the cuts themselves, also where merge would lose less and be published."""
-    monkeypatch.setattr(candidate, "_may_be_merged", lambda past, policy: False)
+    monkeypatch.setitem(METHODS, "specialize", replace(METHODS["specialize"], merges=lambda options: False))
 
 
 def opened(folder: Path, **changes: Any) -> sq.Series:

@@ -48,6 +48,10 @@ def compiled(cache: Path, *names: str) -> dict[str, Any]:
     return found
 
 
+slow = pytest.mark.faults
+"""Compiled from nothing in processes of their own, which takes minutes: with the slower suite."""
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
@@ -59,16 +63,19 @@ def found(cache: Path) -> dict[str, Any]:
     return compiled(cache, *MOST)
 
 
+@slow
 def test_everything_is_compiled_with_one_signature(found: dict[str, Any]) -> None:
     many = {name: len(signatures) for name, signatures in found["third plan"].items() if len(signatures) > 1}
     assert many == SEVERAL
 
 
+@slow
 @pytest.mark.parametrize("path", MOST)
 def test_no_more_is_compiled_than_a_path_needs(path: str, found: dict[str, Any]) -> None:
     assert 0 < len(found[path]) <= MOST[path]
 
 
+@slow
 def test_kernels_that_are_compiled_ahead_are_those_that_are_called(cache: Path, found: dict[str, Any]) -> None:
     # Only where there are three releases, and few people with one history.
     rare = {"blocks_paths.determined_people"}
@@ -78,6 +85,7 @@ def test_kernels_that_are_compiled_ahead_are_those_that_are_called(cache: Path, 
     assert {name.removeprefix("kernels.") for name in again} <= rare
 
 
+@slow
 def test_what_is_on_disk_is_not_compiled_again(cache: Path, found: dict[str, Any], tmp_path: Path) -> None:
     done = sequester("warm-up", "--format", "json", cwd=tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert (done.returncode, done.stderr) == (0, "")
@@ -109,6 +117,7 @@ def test_tuples_are_written_as_they_are() -> None:
     assert types_of("i8 f8 b1") == tuple(map(typeof, (1, 1.0, True)))
 
 
+@slow
 def test_without_a_folder_to_keep_them_kernels_are_compiled_for_the_run_and_people_are_told(tmp_path: Path) -> None:
     # A file where the folders would have to be: nothing can be written there, whoever asks.
     place, nowhere = tmp_path / "installed", tmp_path / "file"
