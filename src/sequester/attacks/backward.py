@@ -7,8 +7,7 @@ newcomer; None when nobody joined, or when people left between all pairs of rele
 
 from __future__ import annotations
 
-from sequester.attacks.attack import Attack, fewest, whole_rows
-from sequester.attacks.compose import search, tell_cracks, unknown_neighbors
+from sequester.attacks.compose import declare, search, unknown_neighbors
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
@@ -24,15 +23,4 @@ def _nothing(history: History) -> str:
     return "between every two releases nobody joined, or somebody left"
 
 
-ATTACK = Attack(
-    name="backward",
-    adversary="neighbor",
-    title="Rows left to a newcomer (backward)",
-    find=lambda history, asked: find(history, semantics=asked.semantics),
-    smallest=True,
-    required=fewest,
-    values="permanent",
-    looks_at=whole_rows,
-    story=tell_cracks,
-    nothing=_nothing,
-)
+ATTACK = declare("backward", "Rows left to a newcomer (backward)", find, _nothing)

@@ -10,7 +10,7 @@ followed by an F- or C-attack is their minimum, and so are micro attacks of rele
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import NOBODY_IN_COMMON
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest, whole_rows
 from sequester.attacks.buddies import Classes, Counts
 from sequester.attacks.cracks import Comparison, closed_between, closed_unforced, compare
 from sequester.attacks.finding import Finding, Result, Semantics
@@ -240,3 +240,24 @@ def unknown_neighbors(history: History) -> str:
     if history.trajectories is None:
         return "who is in which class is not known, and nobody is certain to be where it would tell something"
     return NOBODY_IN_COMMON
+
+
+def declare(
+    way: Way,
+    title: str,
+    find: Callable[..., Result],
+    nothing: Callable[[History], str] = unknown_neighbors,
+) -> Attack:
+    """One of the three attacks: they ask the same of different targets."""
+    return Attack(
+        name=way,
+        adversary="neighbor",
+        title=title,
+        find=lambda history, asked: find(history, semantics=asked.semantics),
+        smallest=True,
+        required=fewest,
+        values="permanent",
+        looks_at=whole_rows,
+        story=tell_cracks,
+        nothing=nothing,
+    )

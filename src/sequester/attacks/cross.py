@@ -6,8 +6,7 @@ q2 remain as rows of q1 remain in the F-attack, for every recoding: C-anonymity 
 
 from __future__ import annotations
 
-from sequester.attacks.attack import Attack, fewest, whole_rows
-from sequester.attacks.compose import search, tell_cracks, unknown_neighbors
+from sequester.attacks.compose import declare, search
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
@@ -17,15 +16,4 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
     return search(history, "cross", semantics=semantics)
 
 
-ATTACK = Attack(
-    name="cross",
-    adversary="neighbor",
-    title="Rows left to an earlier target (cross)",
-    find=lambda history, asked: find(history, semantics=asked.semantics),
-    smallest=True,
-    required=fewest,
-    values="permanent",
-    looks_at=whole_rows,
-    story=tell_cracks,
-    nothing=unknown_neighbors,
-)
+ATTACK = declare("cross", "Rows left to an earlier target (cross)", find)

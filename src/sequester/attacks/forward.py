@@ -7,8 +7,7 @@ the least total over all targets; a requirement of k people asks for at least k.
 
 from __future__ import annotations
 
-from sequester.attacks.attack import Attack, fewest, whole_rows
-from sequester.attacks.compose import search, tell_cracks, unknown_neighbors
+from sequester.attacks.compose import declare, search
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
@@ -18,15 +17,4 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
     return search(history, "forward", semantics=semantics)
 
 
-ATTACK = Attack(
-    name="forward",
-    adversary="neighbor",
-    title="Rows left to an earlier target (forward)",
-    find=lambda history, asked: find(history, semantics=asked.semantics),
-    smallest=True,
-    required=fewest,
-    values="permanent",
-    looks_at=whole_rows,
-    story=tell_cracks,
-    nothing=unknown_neighbors,
-)
+ATTACK = declare("forward", "Rows left to an earlier target (forward)", find)
