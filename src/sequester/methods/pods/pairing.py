@@ -47,8 +47,7 @@ class _Pace:
     frequent: int
 
 
-_CARE, _HASTE, _MANY = _Pace(2_500, 24, 12, 32, 8), _Pace(500, 8, 6, 12, 3), 60_000
-"""Of few people and of many: haste takes a tenth of the time."""
+_CARE = _Pace(2_500, 24, 12, 32, 8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,16 +107,12 @@ def pair(
     wide  look so many times farther
     """
     partner = np.full(len(people), -1, np.int64) if kept is None else kept.copy()
-    pace = _CARE if len(people) <= _MANY else _HASTE
-    rules = _Rules(bounds, barred, most, wide, people.lineage.copy(), people.linked.copy(), pace)
-    if len(people) > pace.cell:
+    rules = _Rules(bounds, barred, most, wide, people.lineage.copy(), people.linked.copy())
+    if len(people) > _CARE.cell:
         _reunited(people, rules, partner)
     for turn in range(_TURNS if most is None else 3 * wide):
         free = np.flatnonzero(partner < 0)
-        if len(free) <= _MANY:
-            # Of many people, few are left.
-            rules = replace(rules, pace=_CARE)
-        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, rules.pace.cell, turn), partner):
+        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, _CARE.cell, turn), partner):
             break
     if most is None:
         _loosened(people, rules, partner)
@@ -126,7 +121,7 @@ def pair(
 
 def loosen(people: Singles, bounds: Bounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
     """Whoever is left alone, and the couples nearby, paired once more with care. Changes `partner`."""
-    _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked, _CARE), partner)
+    _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked), partner)
 
 
 def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
@@ -134,7 +129,7 @@ def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
     old = np.flatnonzero((partner < 0) & (people.kind >= 0))
     order = old[np.argsort(people.kind[old], kind="stable")]
     parts = np.split(order, np.flatnonzero(np.diff(people.kind[order])) + 1)
-    cells = [cell for part in parts for cell in cells_of(people.place, part, rules.pace.cell, 0)]
+    cells = [cell for part in parts for cell in cells_of(people.place, part, _CARE.cell, 0)]
     near = replace(people, alone=np.minimum(people.alone, _NEAR_ENOUGH))
     _matched(near, rules, cells, partner)
 
@@ -149,7 +144,6 @@ class _Rules:
     wide: int
     lineage: Integers
     linked: Integers
-    pace: _Pace
 
 
 def _matched(people: Singles, rules: _Rules, cells: list[Integers], partner: Integers) -> int:
@@ -197,7 +191,7 @@ def _loosened(people: Singles, rules: _Rules, partner: Integers) -> None:
     trial[chosen] = -1
     for turn in range(_TURNS):
         free = chosen[trial[chosen] < 0]
-        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, rules.pace.cell, turn), trial):
+        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, _CARE.cell, turn), trial):
             break
     if np.count_nonzero(trial < 0) < len(alone):
         partner[:] = trial
@@ -207,15 +201,15 @@ def _arcs(people: Singles, lineage: Integers, linked: Integers, rules: _Rules) -
     """Pairs that may be, each once: those nearby."""
     new, old = np.flatnonzero(people.want < 0), np.flatnonzero(people.want >= 0)
     left, right = old[people.seat[old] == 0], old[people.seat[old] == 1]
-    pairs = [nearest(people.place, left, right, people.kind, people.kind, rules.wide * rules.pace.same)]
+    pairs = [nearest(people.place, left, right, people.kind, people.kind, rules.wide * _CARE.same)]
     if rules.most is not None:
-        pairs.append(nearest(people.place, left, right, lineage, lineage, rules.wide * rules.pace.same))
-    pairs.append(nearest(people.place, old, new, people.want, people.label, rules.wide * rules.pace.wanted))
+        pairs.append(nearest(people.place, left, right, lineage, lineage, rules.wide * _CARE.same))
+    pairs.append(nearest(people.place, old, new, people.want, people.label, rules.wide * _CARE.wanted))
     nothing = np.zeros(len(people), np.int64)
-    pairs.append(nearest(people.place, new, new, nothing, nothing, rules.pace.new))
+    pairs.append(nearest(people.place, new, new, nothing, nothing, _CARE.new))
     if len(new):
         # Where one label is everywhere, the nearest with each of the others too.
-        common = np.argsort(-np.bincount(people.label[new]), kind="stable")[: rules.pace.frequent]
+        common = np.argsort(-np.bincount(people.label[new]), kind="stable")[: _CARE.frequent]
         for label in common.tolist():
             rest = new[people.label[new] == label]
             pairs.append(nearest(people.place, new, rest, nothing, nothing, 4))
