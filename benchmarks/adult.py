@@ -21,8 +21,8 @@ from sequester.domain.build import from_numbers, from_rows, from_values, read_ar
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 from sequester.policy import Policy
 from sequester.rational import exact
 

@@ -10,7 +10,7 @@ from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
 from sequester.attacks.audit import audit_histories
 from sequester.history import History, Trajectories
-from sequester.methods.mondrian import mondrian
+from sequester.methods.mondrian.cut import mondrian
 
 K, C = 5, 0.7
 PEOPLE, GROUPS, RELEASES, ROUNDS = 1_000_000, 20_000, 20, 3

@@ -8,8 +8,8 @@ from experiments.fung_data import SENSITIVE, tables
 
 from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
-from sequester.methods.series.specialize import respecialize
-from sequester.methods.specialize import specialize
+from sequester.methods.specialize.refine import specialize
+from sequester.methods.specialize.respecialize import respecialize
 from sequester.metrics.loss import dm
 
 K = 40

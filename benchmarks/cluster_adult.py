@@ -12,11 +12,11 @@ from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
 from sequester.attacks.audit import audit_histories
 from sequester.history import History, Past
-from sequester.methods.cluster import cluster
-from sequester.methods.mondrian import mondrian
-from sequester.methods.series.cluster import recluster
-from sequester.methods.series.grow import grow
-from sequester.methods.series.mondrian import republish
+from sequester.methods.cluster.join import cluster
+from sequester.methods.cluster.recluster import recluster
+from sequester.methods.grow import grow
+from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.republish import republish
 from sequester.metrics.loss import ail
 
 K, C = 5, 0.7

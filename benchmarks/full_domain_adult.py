@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from benchmarks import adult
 from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
-from sequester.methods import full_domain as method
-from sequester.methods import lattice
-from sequester.methods.guard import Guard
-from sequester.methods.lattice import Found
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.full_domain import lattice
+from sequester.methods.full_domain import search as method
+from sequester.methods.full_domain.lattice import Found
 
 K, L = 5, 3
 ROUNDING = 1e-9

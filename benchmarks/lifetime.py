@@ -16,10 +16,10 @@ from sequester.domain.build import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
-from sequester.methods.series.group import group
+from sequester.methods.lifetime.group import group
+from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 from sequester.policy.model import Lifetime
 

@@ -11,7 +11,7 @@ import sequester
 from benchmarks import adult
 from benchmarks.figures import DataMissing, Figure
 from benchmarks.timing import medians, seconds
-from sequester.methods.mondrian import mondrian
+from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 
 K = 5

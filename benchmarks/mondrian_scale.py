@@ -11,7 +11,7 @@ import pyarrow as pa
 from benchmarks import synthetic
 from benchmarks.figures import Figure
 from benchmarks.timing import medians
-from sequester.methods.mondrian import mondrian
+from sequester.methods.mondrian.cut import mondrian
 
 K = 10
 REPEATS = {100_000: 9, 1_000_000: 5, 10_000_000: 3}

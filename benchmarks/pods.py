@@ -24,9 +24,9 @@ from sequester.attacks.resilience import Resilience, resilience
 from sequester.errors import GuaranteeError
 from sequester.history import Past
 from sequester.ledger import Key
-from sequester.methods.mondrian import mondrian
-from sequester.methods.series.cluster import recluster
-from sequester.methods.series.merge import merge
+from sequester.methods.cluster.recluster import recluster
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 
 HALF, THIRD, MOST = Fraction(1, 2), Fraction(1, 3), Fraction(7, 10)

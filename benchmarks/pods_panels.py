@@ -30,7 +30,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels
-from sequester.methods.guard import Guard
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task
 from sequester.policy import Policy

@@ -16,9 +16,9 @@ from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from sequester.attacks.audit import audit_histories
 from sequester.history import History
-from sequester.methods.mondrian import mondrian
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.republish import republish
 from sequester.metrics.loss import ail
 
 K, C = 5, 0.7

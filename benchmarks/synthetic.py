@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.guard import Guard
+from sequester.methods.class_guard.guard import Guard
 from sequester.policy import Policy
 
 SIZES = (74, 2, 16, 7, 5, 41, 100, 1000)

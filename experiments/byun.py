@@ -16,12 +16,12 @@ from benchmarks.timing import seconds
 from experiments.tables import table
 from sequester.attacks.audit import audit_histories
 from sequester.history import History, Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
-from sequester.methods.series.grow import grow
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
+from sequester.methods.grow import grow
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.republish import republish
 from sequester.metrics.loss import ail, dm
 
 SIZES = [5_000 * step for step in range(1, 7)]

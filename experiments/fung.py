@@ -18,8 +18,8 @@ from experiments.tables import table
 from sequester.attacks import backward, cross, forward
 from sequester.history import History
 from sequester.methods.classes import Classes
-from sequester.methods.series.specialize import respecialize
-from sequester.methods.specialize import specialize
+from sequester.methods.specialize.refine import specialize
+from sequester.methods.specialize.respecialize import respecialize
 
 NEWCOMERS = {"200D2": 200, "2000D2": 2000, "allD2": None}
 KS = (40, 80, 120, 160, 200)

@@ -30,14 +30,14 @@ from sequester.domain.nodes import generality, grade
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.history.sight import sights_of
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
-from sequester.methods.personal import cluster_next, cluster_table
-from sequester.methods.series.grow import grow
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
-from sequester.methods.subset import Rule, choose, refine, score, subsets
+from sequester.methods.cluster.chosen import cluster_next, cluster_table
+from sequester.methods.cluster.subset import Rule, choose, refine, score, subsets
+from sequester.methods.grow import grow
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.republish import republish
 from sequester.metrics.gain import Gain, linking, mean, quasi_gain, quasi_loss
 from sequester.metrics.loss import ail
 from sequester.policy import Policy

@@ -29,10 +29,10 @@ from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.series.group import group
-from sequester.methods.series.regions import regions
+from sequester.methods.lifetime.group import group
+from sequester.methods.lifetime.regions import regions
 from sequester.metrics.queries import query_error
 from sequester.policy import Policy
 from sequester.policy.model import Lifetime

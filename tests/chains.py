@@ -15,9 +15,9 @@ from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.cells import Cells
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.specialize import Taxonomy
+from sequester.methods.specialize.refine import Taxonomy
 from sequester.policy import Policy
 from strategies import hierarchies
 

@@ -13,10 +13,10 @@ import sequester as sq
 from policies import changed
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.kernels.limits import Limits
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.series.group import group
+from sequester.methods.lifetime.group import group
 from sequester.policy.model import Lifetime
 from series import axis
 

@@ -16,10 +16,10 @@ from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.series.specialize import Left, Refinement, respecialize
-from sequester.methods.specialize import specialize
+from sequester.methods.specialize.refine import specialize
+from sequester.methods.specialize.respecialize import Left, Refinement, respecialize
 
 BIRTHPLACE = from_tree({"Europe": ["UK", "France"]})
 JOB = from_tree({"Professional": ["Lawyer", "Doctor"]})

@@ -14,8 +14,8 @@ from sequester.domain.build import from_numbers, from_tree
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.guard import Guard
-from sequester.methods.subset import Rule, choose, pick, refine, score, subsets
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
 from sequester.metrics.gain import Linking, gain_of_release, linking, quasi_gain, quasi_loss, sensitive_gain
 
 TABLE_1 = """

@@ -19,8 +19,8 @@ from sequester.guarantees.lifetime import (
     least_ratio,
     survival,
 )
-from sequester.methods.series.group import broken
-from sequester.methods.series.survivals import Survivals
+from sequester.methods.lifetime.group import broken
+from sequester.methods.lifetime.survivals import Survivals
 from sequester.policy.model import Lifetime
 
 # l, k', the ratio as printed, and as it is.

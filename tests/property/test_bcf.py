@@ -12,8 +12,8 @@ from sequester.attacks import backward, cross, forward, intersection
 from sequester.attacks.audit import audit_histories
 from sequester.errors import GuaranteeError
 from sequester.history import History
-from sequester.methods.series.bcf import Cuts
-from sequester.methods.series.specialize import Refinement, respecialize
+from sequester.methods.specialize.bcf import Cuts
+from sequester.methods.specialize.respecialize import Refinement, respecialize
 
 often = settings(max_examples=100, deadline=None)
 ATTACKS = {"forward": forward, "cross": cross, "backward": backward}

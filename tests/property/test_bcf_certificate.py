@@ -12,7 +12,7 @@ from sequester.attacks.audit import audit_histories
 from sequester.errors import GuaranteeError
 from sequester.history import History
 from sequester.methods.classes import Classes
-from sequester.methods.series.specialize import respecialize
+from sequester.methods.specialize.respecialize import respecialize
 
 Path = tuple[int, ...]
 

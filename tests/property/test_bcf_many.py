@@ -14,7 +14,7 @@ from sequester.domain.build import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
-from sequester.methods.series.specialize import Refinement, respecialize
+from sequester.methods.specialize.respecialize import Refinement, respecialize
 from strategies import flat
 
 

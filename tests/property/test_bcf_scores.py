@@ -13,7 +13,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from chains import Chain, Cut, chains, finer_cuts
-from sequester.methods.specialize import specialize
+from sequester.methods.specialize.refine import specialize
 
 Step = tuple[int, tuple[int, int], list[tuple[int, int]]]  # attribute, value, its children
 

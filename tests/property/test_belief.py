@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from entropy import direct
-from sequester.attacks.belief import Belief, believe
+from sequester.attacks.solvers.belief import Belief, believe
 from sequester.history import History
 from series import Series, of_partitions, series
 

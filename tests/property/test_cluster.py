@@ -15,11 +15,11 @@ from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.kernels.cluster import TRIES, merge_windows, take_nearest
-from sequester.methods import cluster as module
-from sequester.methods.cluster import cluster
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.cluster import join as module
+from sequester.methods.cluster.join import cluster
+from sequester.methods.cluster.join_kernels import TRIES, merge_windows, take_nearest
+from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 from strategies import (
     SENSITIVE,

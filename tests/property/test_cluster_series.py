@@ -16,13 +16,13 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.cluster import cluster
-from sequester.methods.guard import Guard
-from sequester.methods.series import cluster as module
-from sequester.methods.series.cluster import recluster
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
+from sequester.methods.cluster import recluster as module
+from sequester.methods.cluster.join import cluster
+from sequester.methods.cluster.recluster import recluster
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.republish import republish
 from sequester.metrics.loss import ail
 from sequester.policy import Policy
 from series import axis

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.attacks import deniability
-from sequester.attacks.components import components
 from sequester.attacks.finding import Finding
+from sequester.attacks.solvers.components import components
 from sequester.attacks.trajectory import certified, excess
 from sequester.history import History
 from series import Series, of_partitions, series

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks import flow
-from sequester.attacks.flow import INFINITE, max_flow, min_cut
+from sequester.attacks.solvers import flow
+from sequester.attacks.solvers.flow import INFINITE, max_flow, min_cut
 
 Network = tuple[int, list[tuple[int, int, int]]]
 

@@ -23,7 +23,7 @@ from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, 
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.cells import classify
 from sequester.methods.classes import Classes
-from sequester.methods.full_domain import full_domain
+from sequester.methods.full_domain.search import full_domain
 from sequester.metrics.loss import losses
 from strategies import SENSITIVE, Table, flat, hierarchies, partition, promises_hold, tables
 
@@ -197,7 +197,7 @@ def test_parts_of_an_unsafe_class_are_looked_at_where_they_may_be_safe(criterion
 @given(tables(domains=lattices), suppressions)
 def test_a_lattice_too_large_for_witnesses_is_searched_as_well(table: Table, suppression):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sequester.methods.full_domain._LARGEST_WITNESS", 0)
+        patch.setattr("sequester.methods.full_domain.search._LARGEST_WITNESS", 0)
         assert_optimal(table.loosened(), suppression, ["ncp", "dm"])
 
 

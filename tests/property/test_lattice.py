@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from sequester.methods.lattice import Node, Verdict, cheapest
+from sequester.methods.full_domain.lattice import Node, Verdict, cheapest
 
 often = settings(max_examples=150, deadline=None)
 

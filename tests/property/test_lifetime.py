@@ -19,9 +19,9 @@ from sequester.guarantees.lifetime import Strategy, survival
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
-from sequester.methods.series.group import _Table, broken, group, prospects
-from sequester.methods.series.neighborhoods import neighborhoods
-from sequester.methods.series.survivals import Survivals
+from sequester.methods.lifetime.group import _Table, broken, group, prospects
+from sequester.methods.lifetime.neighborhoods import neighborhoods
+from sequester.methods.lifetime.survivals import Survivals
 from sequester.policy.model import Lifetime
 from series import Series, series
 

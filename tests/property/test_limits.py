@@ -16,9 +16,9 @@ from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.kernels.blocks import safe_classes
-from sequester.kernels.limits import Limits
-from sequester.methods.guard import Guard
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.limits import Limits
+from sequester.methods.loops.tree import safe_classes
 from strategies import SENSITIVE, Table, flat, requirements, tables
 
 often = settings(max_examples=120, deadline=None)

@@ -16,8 +16,8 @@ from sequester.errors import PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.mondrian.cut import mondrian
 from strategies import (
     SENSITIVE,
     Judge,
@@ -273,7 +273,7 @@ def large_table(seed: int, *, protected: bool, records: int = 3000) -> Table:
 def test_several_threads_make_the_same_classes_as_one(monkeypatch, cuts, protected, threads):
     table = large_table(threads, protected=protected)
     alone = mondrian(table.quasi, table.domains, table.guard, cuts=cuts)
-    monkeypatch.setattr("sequester.methods.mondrian._PARALLEL_FROM", 10)
+    monkeypatch.setattr("sequester.methods.mondrian.cut._PARALLEL_FROM", 10)
     monkeypatch.setattr("os.cpu_count", lambda: threads)
     together = mondrian(table.quasi, table.domains, table.guard, cuts=cuts)
     assert len(alone) > 8 * threads
@@ -291,7 +291,7 @@ def test_several_threads_make_the_same_classes_as_one_on_small_tables(table: Tab
     table = replace(table, requirement=replace(table.requirement, k_map=None))
     alone = mondrian(table.quasi, table.domains, table.guard, cuts=cuts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sequester.methods.mondrian._PARALLEL_FROM", 1)
+        patch.setattr("sequester.methods.mondrian.cut._PARALLEL_FROM", 1)
         patch.setattr("os.cpu_count", lambda: threads)
         together = mondrian(table.quasi, table.domains, table.guard, cuts=cuts)
     assert np.array_equal(alone.member, together.member)

@@ -18,8 +18,8 @@ from sequester.attacks.cracks import compare
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.ledger import Key
-from sequester.methods.series.frame import Columns, Frame
-from sequester.methods.series.pair import Pair
+from sequester.methods.series_guard.frame import Columns, Frame
+from sequester.methods.series_guard.pair import Pair
 from series import Series, axis, certain_pairs, series
 
 

@@ -22,9 +22,9 @@ from sequester.guarantees.lifetime import Strategy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.series.regions import Earlier, Registry, Values, regions
+from sequester.methods.lifetime.regions import Earlier, Registry, Values, regions
 from sequester.policy import Policy
 from sequester.policy.model import Lifetime
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks.belief import believe
 from sequester.attacks.lineages import believe_lineages
 from sequester.attacks.resilience import resilience
+from sequester.attacks.solvers.belief import believe
 from sequester.attacks.spread import NOISE, Spread, mean_of
 from sequester.history import History
 from sequester.history.seats import Seats

@@ -15,9 +15,9 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.guard import Guard
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.merge import merge
+from sequester.methods.mondrian.republish import republish
 from sequester.policy import Policy
 from series import axis
 

@@ -20,7 +20,7 @@ from sequester.attacks import (
 )
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.series.watch import Verdict, Watch
+from sequester.methods.series_guard.watch import Verdict, Watch
 from series import Series
 
 SEEDS = 1000

@@ -17,7 +17,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.classes import Classes
-from sequester.methods.specialize import specialize
+from sequester.methods.specialize.refine import specialize
 from strategies import Judge, Table, flat, hierarchies, members, promises_hold, tables
 
 often = settings(max_examples=80, deadline=None)

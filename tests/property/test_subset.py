@@ -15,10 +15,10 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.requirement import Requirement
-from sequester.methods import subset as methods
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
-from sequester.methods.subset import Rule, choose, pick, refine, score, subsets
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.cluster import subset as methods
+from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
+from sequester.methods.mondrian.cut import mondrian
 from strategies import Table, flat, hierarchies, members, partition, promises_hold, tables
 
 often = settings(max_examples=120, deadline=None)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks import trajectory
-from sequester.attacks.components import components
+from sequester.attacks.solvers.components import components
 from sequester.attacks.trajectory import certified
 from series import Series, of_partitions, series
 

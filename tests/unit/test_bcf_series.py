@@ -17,10 +17,10 @@ from sequester.attacks import backward, cross, forward, intersection
 from sequester.attacks.cracks import compare
 from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
-from sequester.methods.guard import Guard
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.registry import METHODS
-from sequester.methods.series.bcf_chain import NewChain, new_chain
-from sequester.methods.specialize import Gains, Offer
+from sequester.methods.specialize.bcf_chain import NewChain, new_chain
+from sequester.methods.specialize.refine import Gains, Offer
 
 KEY = Key.of_text("a key for tests only")
 DRAW = np.random.default_rng(11)

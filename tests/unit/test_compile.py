@@ -16,9 +16,9 @@ from numba import typeof
 
 import sequester as package
 from command import invoke, sequester
-from sequester.kernels.ahead import KERNELS, TUPLES, types_of
-from sequester.kernels.blocks_node import Crowd, Rule
-from sequester.kernels.limits import Limits
+from sequester.methods.class_guard.limits import Limits
+from sequester.methods.mondrian.node_kernels import Crowd, Rule
+from sequester.methods.signatures import KERNELS, TUPLES, types_of
 from sequester.publish.rehearsal import TASKS
 from sequester.publish.warm_up import Warmth
 
@@ -30,7 +30,7 @@ SEVERAL: dict[str, int] = {}
 RUN = """
 import json, sys
 from sequester import kernels
-from sequester.kernels.ahead import KERNELS, compile_ahead
+from sequester.methods.signatures import KERNELS, compile_ahead
 from sequester.publish.rehearsal import TASKS
 done = {}
 for name in sys.argv[1:]:
@@ -78,11 +78,11 @@ def test_no_more_is_compiled_than_a_path_needs(path: str, found: dict[str, Any])
 @slow
 def test_kernels_that_are_compiled_ahead_are_those_that_are_called(cache: Path, found: dict[str, Any]) -> None:
     # Only where there are three releases, and few people with one history.
-    rare = {"blocks_paths.determined_people"}
-    assert KERNELS.keys() - {name.removeprefix("kernels.") for name in found["third plan"]} <= rare
+    rare = {"series_guard.path_kernels.determined_people"}
+    assert KERNELS.keys() - {name.removeprefix("methods.") for name in found["third plan"]} <= rare
     # What the default path left on disk is found again: the signatures are the same, too.
     again = compiled(cache, *KERNELS)[list(KERNELS)[-1]]
-    assert {name.removeprefix("kernels.") for name in again} <= rare
+    assert {name.removeprefix("methods.") for name in again} <= rare
 
 
 @slow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from experiments.minimality import METHODS, SERIES, Known, assignments, known, once, rates, twice
 
-from sequester.methods.mondrian import mondrian
+from sequester.methods.mondrian.cut import mondrian
 
 Q, VALUES = [0, 0, 8, 8, 8, 8], tuple("HHbcde")
 

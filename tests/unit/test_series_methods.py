@@ -14,15 +14,14 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods import regroup
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
-from sequester.methods.regroup import regrouped
-from sequester.methods.series import forest
-from sequester.methods.series.merge import merge
-from sequester.methods.series.mondrian import republish
-from sequester.methods.series.watch import Verdict, Watch
+from sequester.methods.merge import merge
+from sequester.methods.mondrian import forest, regroup
+from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.regroup import regrouped
+from sequester.methods.mondrian.republish import republish
+from sequester.methods.series_guard.watch import Verdict, Watch
 from sequester.policy import Policy
 from series import axis, of_partitions
 

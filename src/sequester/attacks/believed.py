@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import UNPROMISED, Attack
-from sequester.attacks.belief import Belief, believe
 from sequester.attacks.deniability import unbounded
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding
 from sequester.attacks.resilience import Resilience, resilience
+from sequester.attacks.solvers.belief import Belief, believe
 from sequester.attacks.spread import NOISE, Spread
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sequester.attacks.flow import max_flow
-from sequester.attacks.residual import Residual
+from sequester.attacks.solvers.flow import max_flow
+from sequester.attacks.solvers.residual import Residual
 
 Counts = NDArray[np.int64]
 Classes = NDArray[np.int32]

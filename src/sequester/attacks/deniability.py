@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Question, largest_share
-from sequester.attacks.components import Components, components
 from sequester.attacks.deniability_story import tell_sum
 from sequester.attacks.finding import Result, Semantics
-from sequester.attacks.program import Floats, Mask, Program, program_of, relax, stretch
-from sequester.attacks.reckoning import report
-from sequester.attacks.refutation import Refutation, refute
+from sequester.attacks.solvers.components import Components, components
+from sequester.attacks.solvers.program import Floats, Mask, Program, program_of, relax, stretch
+from sequester.attacks.solvers.reckoning import report
+from sequester.attacks.solvers.refutation import Refutation, refute
 from sequester.attacks.trajectory import bounds_of, excess
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW

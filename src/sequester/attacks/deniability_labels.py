@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Told
 from sequester.attacks.index import Index
-from sequester.attacks.pairs import LARGEST, Known, Pairs, shown_pairs
+from sequester.attacks.solvers.pairs import LARGEST, Known, Pairs, shown_pairs
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.difference_cells import Cells, Numbers, Remainder, components
-from sequester.attacks.flow import INFINITE, min_cut
+from sequester.attacks.solvers.flow import INFINITE, min_cut
 
 Mask = NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.belief import Belief
+from sequester.attacks.solvers.belief import Belief
 from sequester.history import History
 from sequester.history.label import Labels
 from sequester.history.seats import Seats

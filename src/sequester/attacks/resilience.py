@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.belief import ROUNDS, TOLERANCE, believe
 from sequester.attacks.lineages import believe_lineages
+from sequester.attacks.solvers.belief import ROUNDS, TOLERANCE, believe
 from sequester.attacks.spread import Spread, mean_of
 from sequester.history import History
 from sequester.history.label import Labels

@@ -23,7 +23,7 @@ from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.index import Index
-from sequester.attacks.pairs import Known, Pairs, possible, shown_pairs, strike_out, too_large
+from sequester.attacks.solvers.pairs import Known, Pairs, possible, shown_pairs, strike_out, too_large
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.finding import Finding
-from sequester.attacks.flow import INFINITE
+from sequester.attacks.solvers.flow import INFINITE
 from sequester.history.history import History
 
 Integers = NDArray[np.int64]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 
 _LARGEST_WORD = 2**62
 
@@ -79,7 +79,7 @@ class Cells:
 
 def classify(codes: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], int]:
     """Number the distinct columns of `codes`, whose row i is below sizes[i]; returns the numbers and how many."""
-    from sequester.kernels.lattice import classify_cells
+    from sequester.methods.full_domain.node_kernels import classify_cells
 
     scale, word, words, span = pack(sizes)
     keys = np.zeros((codes.shape[1], words), np.int64)

@@ -17,7 +17,7 @@ _CLUSTERED = 300_000
 
 
 def _cut_once(task: Task) -> Classes:
-    from sequester.methods.mondrian import mondrian
+    from sequester.methods.mondrian.cut import mondrian
 
     return mondrian(*task.table, cuts=_cuts(task.options))
 
@@ -28,7 +28,7 @@ def _cuts(options: Any) -> Any:
 
 
 def _cut_first(task: Task) -> Classes:
-    from sequester.methods.mondrian import mondrian
+    from sequester.methods.mondrian.cut import mondrian
 
     regroup = task.options.regroups(in_series=task.past is not None)
     return mondrian(*task.table, cuts=task.options.cuts, regroup=regroup)
@@ -40,8 +40,8 @@ def _cut_next(task: Task) -> Classes:
     Whoever leaves a class must be hidden by others who leave it. Clusters give her place to a newcomer with the same
     values, which cuts cannot.
     """
-    from sequester.methods.series.cluster import recluster
-    from sequester.methods.series.mondrian import republish
+    from sequester.methods.cluster.recluster import recluster
+    from sequester.methods.mondrian.republish import republish
 
     regroup, shared = task.options.regroups(in_series=True), _shared(task)
     ways = [partial(republish, task.history, *task.table, cuts=task.options.cuts, regroup=regroup, **shared)]
@@ -71,26 +71,26 @@ def _somebody_left(task: Task) -> bool:
 
 def merge_next(task: Task) -> Classes:
     """Byun's merge: the last release's classes as they are, and the newcomers among themselves."""
-    from sequester.methods.series.merge import merge
+    from sequester.methods.merge import merge
 
     return merge(task.history, *task.table, against=task.against, cuts=_cuts(task.options))
 
 
 def _grow_next(task: Task) -> Classes:
-    from sequester.methods.series.grow import grow
+    from sequester.methods.grow import grow
 
     return grow(task.history, *task.table, cuts=task.options.cuts)
 
 
 def _recode_first(task: Task) -> Classes:
-    from sequester.methods.full_domain import full_domain
+    from sequester.methods.full_domain.search import full_domain
 
     return full_domain(*task.table, loss=task.options.loss, suppression=task.options.suppression)
 
 
 def _recode_next(task: Task) -> Classes:
-    from sequester.methods.full_domain import full_domain
-    from sequester.methods.series.watch import Watch
+    from sequester.methods.full_domain.search import full_domain
+    from sequester.methods.series_guard.watch import Watch
 
     if task.options.suppression:
         message = "must be 0 in a series: whoever is left out would be seen to leave"
@@ -111,13 +111,13 @@ def _floor(task: Task) -> tuple[int, ...]:
 
 
 def _specialize_first(task: Task) -> Classes:
-    from sequester.methods.specialize import specialize
+    from sequester.methods.specialize.refine import specialize
 
     return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=task.label())
 
 
 def _specialize_next(task: Task) -> Classes:
-    from sequester.methods.series.specialize import respecialize
+    from sequester.methods.specialize.respecialize import respecialize
 
     options = task.options
     return respecialize(
@@ -134,13 +134,13 @@ def _specialize_next(task: Task) -> Classes:
 
 
 def _cluster_first(task: Task) -> Classes:
-    from sequester.methods.personal import cluster_table
+    from sequester.methods.cluster.chosen import cluster_table
 
     return cluster_table(*task.table, task.options)
 
 
 def _cluster_next(task: Task) -> Classes:
-    from sequester.methods.personal import cluster_next
+    from sequester.methods.cluster.chosen import cluster_next
 
     return cluster_next(task.history, *task.table, task.options, **_shared(task))
 
@@ -148,14 +148,14 @@ def _cluster_next(task: Task) -> Classes:
 def _group_next(task: Task) -> Classes:
     assert task.lifetime is not None
     if task.registered is not None:
-        from sequester.methods.series.regions import regions
+        from sequester.methods.lifetime.regions import regions
 
         return regions(task.history, *task.table, lifetime=task.lifetime, registered=task.registered)
     if any(history.permanent for history in task.history.histories):
-        from sequester.methods.series.both import group_both
+        from sequester.methods.lifetime.both import group_both
 
         return group_both(task.history, *task.table, lifetime=task.lifetime, **_shared(task))
-    from sequester.methods.series.group import group
+    from sequester.methods.lifetime.group import group
 
     return group(task.history, *task.table, lifetime=task.lifetime)
 

@@ -22,9 +22,9 @@ from sequester.history.past import Past
 from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.guard import Guard
-from sequester.methods.series.group import group
-from sequester.methods.series.survivals import Survivals
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.lifetime.group import group
+from sequester.methods.lifetime.survivals import Survivals
 from sequester.metrics.loss import ail
 from sequester.policy.model import Lifetime, Policy
 from sequester.publish.candidate import Candidate

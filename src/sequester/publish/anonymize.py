@@ -16,8 +16,8 @@ from sequester.history.past import Past
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import Published
 from sequester.ingest.snapshot import Snapshot
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.policy.model import FullDomain, Pods, Policy

@@ -19,8 +19,8 @@ from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 from sequester.methods.registry import merge_next, method_of
 from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement

@@ -24,8 +24,8 @@ from sequester.history.past import Past
 from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import State
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 from sequester.methods.pods.frontier import frontier
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task

@@ -25,8 +25,8 @@ from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import Entry, State
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
 from sequester.methods.registry import method_of
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Insensitive, Pods, Policy, Specialize
@@ -351,7 +351,7 @@ def _made(
 
 def _again(past: Past, records: Snapshot, policy: Policy) -> Classes:
     """The classes of the last release."""
-    from sequester.methods.series.merge import merge
+    from sequester.methods.merge import merge
 
     guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against)
@@ -408,7 +408,7 @@ def _new_chain(candidate: Candidate, policy: Policy) -> tuple[str, ...]:
     """Whether newcomers would lose much less in a series of their own; only taxonomy cuts tie them to the past."""
     if not isinstance(policy.method, Specialize) or not len(candidate.past.first):
         return ()
-    from sequester.methods.series.bcf_chain import new_chain
+    from sequester.methods.specialize.bcf_chain import new_chain
 
     records = candidate.records
     chain = new_chain(candidate.past, candidate.classes, records.quasi, records.quasi_domains, candidate.guard)

@@ -12,9 +12,9 @@ from sequester.attacks.audit import Audit
 from sequester.attacks.registry import attack_of
 from sequester.errors import GuaranteeError
 from sequester.ingest.snapshot import Snapshot
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.classes import Classes
-from sequester.methods.guard import Guard
-from sequester.methods.mondrian import mondrian
+from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.registry import method_of
 from sequester.metrics.loss import ail, losses
 from sequester.policy.model import Mondrian, Policy
@@ -37,7 +37,7 @@ def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]
         with contextlib.suppress(GuaranteeError):
             versions["static"] = static_classes(records.without(~people), policy, own, past)
     elif len(past.first):
-        from sequester.methods.series.merge import merge
+        from sequester.methods.merge import merge
 
         versions["static"] = static_classes(records, policy, guard, past)
         # Where nobody was held back there may be no merge that is safe; where values change, none is.

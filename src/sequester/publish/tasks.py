@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.guard import Guard
+from sequester.methods.class_guard.guard import Guard
 from sequester.methods.method import Progress, Task
 from sequester.policy.model import Policy, Specialize
 
@@ -27,7 +27,7 @@ def task_of(
     """The task of making classes of these records."""
 
     def label() -> NDArray[np.int32] | None:
-        from sequester.methods.specialize import label_of
+        from sequester.methods.specialize.refine import label_of
 
         return label_of(records, policy.method) if isinstance(policy.method, Specialize) else None
 

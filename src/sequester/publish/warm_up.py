@@ -1,7 +1,7 @@
 """Compile kernels before anybody waits for them, in two processes of their own.
 
 A process is given one name after the other on stdin, and answers each with a line when it is done. Names are kernels of
-the default path (`kernels.ahead`) or, for all others, tasks that call them (`publish.rehearsal`).
+the default path (`methods.signatures`) or, for all others, tasks that call them (`publish.rehearsal`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Warmth:
 
 def names(*, everything: bool = False) -> tuple[str, ...]:
     """What there is to prepare: the kernels of the default path, and with `everything` the other methods."""
-    from sequester.kernels.ahead import KERNELS
+    from sequester.methods.signatures import KERNELS
 
     if not everything:
         return tuple(KERNELS)
@@ -96,7 +96,7 @@ def _start() -> subprocess.Popen[str]:
 def _serve() -> None:
     """Prepare the names on stdin, and answer whether the result is kept."""
     from sequester import kernels
-    from sequester.kernels.ahead import KERNELS, compile_ahead
+    from sequester.methods.signatures import KERNELS, compile_ahead
 
     # Ctrl-C is for the process that started this one, which says so.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,1 @@
+"""Flows, programs and components that attacks ask; they know no attack."""

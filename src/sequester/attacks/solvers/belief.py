@@ -1,0 +1,151 @@
+"""What would somebody without prejudice believe, given everything published?
+
+Deniability says that a belief within the bounds exists. This is the plainest one: of all numbers of people of each
+trajectory with each value that add up to what classes show, those of the largest entropy. They are a product of one
+factor per (class, value) of a person, found by iterative scaling. With one release they are the shares of her class. It
+stands in for all worlds being equally likely, which cannot be computed at size, and understates what chains of people
+tell (`lineages` has what is exact where pods are known). Decoys are people here: nobody can tell.
+
+Whole rows are believed as one, and a value by all the rows that have it: with the labels of a history that counts them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks.solvers.belief_kernels import possible, scale, settle
+from sequester.attacks.solvers.program import fitting_path
+from sequester.attacks.spread import Spread
+from sequester.history import History
+from sequester.history.label import Labels, Question
+from sequester.history.trajectory import number_through
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDS = 1000
+TOLERANCE = 1e-4
+"""Mean difference to a published count, per row. Where values are ruled out by several people together, scaling comes
+near that slowly, and from the careful side: of 15 waves made one by one the beliefs of everybody are short by .003 in
+the mean after 1,000 rounds, those of a few by more, and the share above .9 by half a point."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Belief:
+    """Per person of the history how surely she is believed to have a bounded value.
+
+    questions  the bounded values
+    largest    the largest belief in one of them; 0 for those about whom nothing is said
+    question   that one, -1 for none
+    truth      the largest belief in one that she has; None where values are not known
+    told       whether she was in a class that counts, and is not known already
+    rounds     of scaling, and `missed`: by how much published counts were missed in the last, per row
+    """
+
+    questions: tuple[Question, ...]
+    largest: Floats
+    question: NDArray[np.int32]
+    truth: Floats | None
+    told: Mask
+    rounds: int = 0
+    missed: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Belief about {int(self.told.sum())} people: at most {self.largest.max(initial=0):.2f}>"
+
+    def spread(self, among: Mask | None = None) -> Spread:
+        """The distribution over people, or over these of them: decoys should not be counted."""
+        chosen = self.told if among is None else self.told & among
+        return Spread.of(self.largest[chosen], None if self.truth is None else self.truth[chosen])
+
+
+def believe(
+    history: History,
+    *,
+    labels: Labels | None = None,
+    known: Mask | None = None,
+    rounds: int = ROUNDS,
+    tolerance: float = TOLERANCE,
+) -> Belief:
+    """The belief of largest entropy given all class counts, and the values of those who are `known`.
+
+    Needs values that stay, and to know who is in which class. `labels` are those of a history that counts whole rows.
+    Scaling ends when published counts are missed by less than the tolerance, per row, or after so many rounds.
+    """
+    found = history.trajectories
+    if found is None or not history.permanent:
+        raise ValueError("belief needs values that stay, and to know who is in which class")
+    if known is not None and known.any() and history.value is None:
+        raise ValueError("values can be known only where it is known who has which")
+    sizes = [len(release) for release in history.releases]
+    path, _ = number_through(fitting_path(history), sizes)
+    counts = np.concatenate([np.zeros((0, len(history.values)), np.int64), *(r.counts for r in history.releases)])
+    size, told = found.size, found.of >= 0
+    if known is not None and known.any():
+        counts, size, told = _without(history, known & told, path, counts)
+    # Nobody's trajectory is -1, which finds the last place.
+    told &= np.append((path >= 0).any(axis=1), False)[found.of]
+    start, value = possible(path, size, counts)
+    is_open = settle(path, size, counts, start, value, rounds)
+    whose = np.repeat(np.arange(len(found)), np.diff(start))[is_open]
+    start, value = np.searchsorted(whose, np.arange(len(found) + 1)), value[is_open]
+    expected = (size[whose] / np.diff(start)[whose]).astype(np.float64)
+    done, missed = 0, 0.0
+    if len(value):
+        first = np.cumsum([0, *sizes])
+        done, missed = scale(path, first, size, counts, start, value, expected, rounds, tolerance)
+    cells = _Cells(whose, value, expected / size[whose])
+    return _answer(history, labels or Labels.of_history(history), cells, told, fitted=(int(done), float(missed)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Belief that somebody of a trajectory has a value (or row), cell by cell."""
+
+    trajectory: NDArray[np.int64]
+    value: NDArray[np.int32]
+    share: Floats
+
+
+def _without(
+    history: History, known: Mask, path: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
+    """Rows and people that are left when some people's values are known; and whom something is said about then."""
+    assert history.trajectories is not None
+    assert history.value is not None
+    found, left = history.trajectories, counts.copy()
+    person = np.flatnonzero(known & (history.value >= 0))
+    for column in path[found.of[person]].T:
+        inside = column >= 0
+        np.subtract.at(left, (column[inside], history.value[person[inside]]), 1)
+    size = found.size - np.bincount(found.of[person], minlength=len(found))
+    told = found.of >= 0
+    told[person] = False
+    return left, size, told
+
+
+def _answer(history: History, labels: Labels, cells: _Cells, told: Mask, *, fitted: tuple[int, float]) -> Belief:
+    """What everybody is believed to have, value by value that has a bound."""
+    assert history.trajectories is not None
+    of, trajectories, width = history.trajectories.of, len(history.trajectories), max(len(labels.questions), 1)
+    place, asked = labels.questions_of(cells.value)
+    key, inverse = np.unique(cells.trajectory[place] * width + asked, return_inverse=True)
+    share = np.bincount(inverse, weights=cells.share[place], minlength=len(key))
+    largest, question = np.zeros(trajectories + 1), np.full(trajectories + 1, -1, np.int32)
+    order = np.argsort(share, kind="stable")
+    # Of equal places the last one stays: the largest share.
+    largest[key[order] // width], question[key[order] // width] = share[order], key[order] % width
+    truth = None
+    if history.value is not None:
+        truth = np.zeros(len(of))
+        person = np.flatnonzero(told & (history.value >= 0))
+        whom, asked = labels.questions_of(history.value[person])
+        wanted = of[person[whom]].astype(np.int64) * width + asked
+        at = np.searchsorted(key, wanted)
+        found = np.append(key, -1)[at] == wanted
+        np.maximum.at(truth, person[whom], np.where(found, np.append(share, 0.0)[at], 0.0))
+    largest, question = np.where(told, largest[of], 0.0), np.where(told, question[of], -1)
+    return Belief(labels.questions, largest, question, truth, told, *fitted)

@@ -1,0 +1,1 @@
+"""What every class must keep, in the form the compiled loops read."""

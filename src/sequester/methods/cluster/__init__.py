@@ -1,0 +1,1 @@
+"""Incremental clustering (Reddy et al.)."""

@@ -1,0 +1,1 @@
+"""One level per attribute, the best of the whole lattice."""

@@ -1,0 +1,1 @@
+"""Groups for values that change (Wong et al.)."""

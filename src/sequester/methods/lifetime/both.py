@@ -1,0 +1,117 @@
+"""Values that stay and values that change, in one release: the insider's guarantee for those, a lifetime for these.
+
+First the classes that an insider learns nothing from about the values that stay, as in any series. These are then
+joined, whole, until no class links anybody to a changing value beyond what is left of her lifetime guarantee. Joining
+is safe for the first promise (every check of the insider is monotone: coarser classes tell her less) and has to be
+judged anew for the second (which is not). Where no joining of neighbours is safe, the table is one class; and nothing
+is published where not even that is. Nobody is left out: she would be seen to leave.
+
+A row with a value that stays is nobody else's row of a changing value, so it does not count in the shares of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy, side_by_side
+from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.classes import Classes
+from sequester.methods.lifetime.group import broken, nobody_fits, prospects
+from sequester.methods.lifetime.survivals import Survivals
+from sequester.methods.mondrian.republish import republish
+
+if TYPE_CHECKING:
+    from sequester.policy.model import Lifetime
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Progress = Callable[[str, int, int], None]
+
+# A class that is left as it is although it is not safe makes everything one class.
+_APART = 1e9
+_LONGEST = 2000
+
+
+def group_both(
+    past: Past,
+    codes: Ints,
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    lifetime: Lifetime,
+    against: Collection[str],
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Classes:
+    """Classes of the next table, given as codes (attributes, records).
+
+    Raises GuaranteeError when no classes hide the values that stay, or when the table as one class links somebody to a
+    changing value beyond the promise.
+    """
+    insider = [adversary for adversary in against if adversary != "lifetime"]
+    base = republish(past.views(permanent=True), codes, domains, guard, against=insider, seed=seed, progress=progress)
+    strategy, survivals, share = prospects(past, lifetime)
+    counted = counted_rows(past)
+    member = _joined(base, codes, domains, guard, survivals, share, counted)
+    if len(broken(survivals, strategy, member, counted)[0]):
+        member = np.zeros_like(member)
+        if len(broken(survivals, strategy, member, counted)[0]):
+            raise nobody_fits()
+    used, compact = np.unique(member, return_inverse=True)
+    lo, hi = (np.full((len(domains), len(used)), start, np.int32) for start in (np.iinfo(np.int32).max, -1))
+    into = np.zeros(len(base), np.int64)
+    into[base.member] = compact
+    for axis in range(len(domains)):
+        np.minimum.at(lo[axis], into, base.lo[axis])
+        np.maximum.at(hi[axis], into, base.hi[axis])
+    return Classes(compact.astype(np.int32), lo, hi)
+
+
+def counted_rows(past: Past) -> Longs:
+    """Per record, 1 unless it has a value that stays in an attribute whose other values change."""
+    counted = np.ones(len(past), np.int64)
+    for history, value in zip(past.histories, past.value, strict=True):
+        if history.kept is not None:
+            counted[value == history.kept] = 0
+    return counted
+
+
+def _joined(
+    base: Classes,
+    codes: Ints,
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    survivals: Survivals,
+    share: NDArray[np.float64],
+    counted: Longs,
+) -> Ints:
+    """Per record its group: classes joined with their neighbours at the least loss, some perhaps not safe yet."""
+    from sequester.methods.lifetime import group_kernels as kernels
+    from sequester.methods.loops.tree import unit_tree
+
+    size = base.size
+    center = np.column_stack(
+        [(d.position[lo] + d.position[hi]) / 2 for d, lo, hi in zip(domains, base.lo, base.hi, strict=True)]
+    )
+    line = unit_tree(center, size.astype(np.float64))[0]
+    place = np.empty(len(size), np.int64)
+    place[line] = np.arange(len(size))
+    order = np.argsort(place[base.member], kind="stable").astype(np.int64)
+    starts = np.append(0, np.cumsum(size[line])).astype(np.int64)
+    units = np.arange(len(size), dtype=np.int64)
+    usual = 1 / max(float(np.quantile(share[survivals.row].min(axis=1), 0.1)) if share.size else 1.0, 1 / _LONGEST)
+    reach = int(max(1.25 * usual, 2 * guard.limits.k))
+    length = kernels.join_runs(
+        order, starts, base.lo[:, line].T.copy(), base.hi[:, line].T.copy(),
+        kernels.lowest(share, survivals.row, order, starts), units, survivals.column, counted, guard.values,
+        guard.limits, *side_by_side(domains), units + 1, reach, min(max(4 * reach, _LONGEST), len(order)), _APART,
+    )  # fmt: skip
+    number = np.cumsum(length >= 0) - 1
+    member = np.empty(len(order), np.int32)
+    member[order] = np.repeat(number, size[line])
+    return member

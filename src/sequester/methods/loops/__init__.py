@@ -1,0 +1,1 @@
+"""Small compiled loops that several methods share."""

@@ -1,0 +1,36 @@
+"""The merge approach of Byun et al. (section 5): the last release goes on as it is, newcomers get their own classes.
+
+While nobody leaves or comes back this is safe from every adversary, because no class is ever cut: all people of a
+class keep the same history for ever. It is also what a more careful method falls back on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.history.past import Past
+from sequester.methods.class_guard.guard import Guard
+from sequester.methods.classes import Classes
+from sequester.methods.mondrian.republish import publish_blocks
+from sequester.methods.stock import Cuts
+
+
+def merge(
+    past: Past,
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: Guard,
+    *,
+    against: Collection[str],
+    cuts: Cuts = "gain",
+) -> Classes:
+    """The classes of the last release and Mondrian classes of the newcomers alone.
+
+    Classes that lost somebody, and people who come back, are joined near one another until that is safe; raises
+    GuaranteeError when it is not even as one class.
+    """
+    return publish_blocks(past, codes, domains, guard, against=against, cuts=cuts)

@@ -1,0 +1,1 @@
+"""Multidimensional cuts (LeFevre et al.; in a series Byun et al.)."""

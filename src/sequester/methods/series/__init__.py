@@ -1,1 +1,0 @@
-"""Methods for a series: the next release, cut so that it is safe together with everything published before."""

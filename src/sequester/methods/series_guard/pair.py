@@ -1,0 +1,193 @@
+"""An earlier release beside the proposed one: who is in which class of both, and what that tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.history.drift import reach
+from sequester.methods.series_guard.frame import Frame, Ints, Longs, Mask, Terms
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pair:
+    """Cells of people by their two classes, of the blocks that are looked at; every answer is per block.
+
+    first, second    per cell, its class in the earlier release and the proposed one, numbered here; -1 for absence
+    size             people per cell
+    chosen, cell     trajectories of the frame, and the cell of each
+    earlier, later   the classes that are numbered: of all releases before, and of the proposed one
+    """
+
+    frame: Frame
+    release: int
+    first: Ints
+    second: Ints
+    size: Longs
+    chosen: NDArray[np.intp]
+    cell: Longs
+    earlier: Longs
+    later: Longs
+    earlier_block: Longs
+    later_block: Longs
+
+    @classmethod
+    def of(cls, frame: Frame, release: int, live: Mask) -> Pair | None:
+        """The pair in the live blocks where it tells something new; None when there is none."""
+        wanted = live & frame.new[release]
+        one, other = frame.path[:, release], frame.after
+        chosen = np.flatnonzero(wanted[frame.block] & ((one >= 0) | (other >= 0)))
+        if len(chosen) == 0:
+            return None
+        one, other = one[chosen], other[chosen]
+        earlier, later = np.unique(one[one >= 0]), np.unique(other[other >= 0])
+        first = np.where(one >= 0, np.searchsorted(earlier, one), -1)
+        second = np.where(other >= 0, np.searchsorted(later, other), -1)
+        found, cell = np.unique((first + 1) * (len(later) + 1) + second + 1, return_inverse=True)
+        cell = cell.ravel()
+        size = np.bincount(cell, weights=frame.size[chosen], minlength=len(found)).astype(np.int64)
+        earlier_block, later_block = np.zeros(len(earlier), np.int64), np.zeros(len(later), np.int64)
+        earlier_block[first[one >= 0]] = frame.block[chosen[one >= 0]]
+        later_block[second[other >= 0]] = frame.block[chosen[other >= 0]]
+        return cls(
+            frame,
+            release,
+            (found // (len(later) + 1) - 1).astype(np.int32),
+            (found % (len(later) + 1) - 1).astype(np.int32),
+            size,
+            chosen,
+            cell,
+            earlier,
+            later,
+            earlier_block,
+            later_block,
+        )
+
+    @cached_property
+    def _counts(self) -> dict[int, Longs]:
+        return {}
+
+    def counts(self, terms: Terms) -> Longs:
+        """(cells, values)."""
+        if terms.index not in self._counts:
+            found = np.zeros((len(self.size), terms.values), np.int64)
+            np.add.at(found, self.cell, self.frame.counts(terms)[self.chosen])
+            self._counts[terms.index] = found
+        return self._counts[terms.index]
+
+    def earlier_counts(self, terms: Terms) -> Longs:
+        """(earlier classes, values)."""
+        return self._sum(self.counts(terms), self.first, len(self.earlier))
+
+    def later_counts(self, terms: Terms) -> Longs:
+        """(proposed classes, values)."""
+        return self._sum(self.counts(terms), self.second, len(self.later))
+
+    @staticmethod
+    def _sum(counts: Longs, classes: Ints, count: int) -> Longs:
+        found = np.zeros((count, counts.shape[1]), np.int64)
+        inside = classes >= 0
+        np.add.at(found, classes[inside], counts[inside])
+        return found
+
+    @cached_property
+    def near(self) -> tuple[Ints, Ints]:
+        """Pairs of classes of one block that one person can be in."""
+        from sequester.methods.series_guard.pair_kernels import near_pairs
+
+        columns = self.frame.columns
+        proposed = (self.frame.lo[self.later].T, self.frame.hi[self.later].T)
+        lo, hi = reach(proposed, columns.pace, self.release - self.frame.releases)
+        first, second = near_pairs(
+            columns.lo[self.earlier],
+            columns.hi[self.earlier],
+            self.earlier_block,
+            np.ascontiguousarray(lo.T),
+            np.ascontiguousarray(hi.T),
+            self.later_block,
+        )
+        return first, second
+
+    def _blocks(self, earlier: Mask | None = None, later: Mask | None = None) -> Mask:
+        bad = np.zeros(self.frame.blocks, np.bool_)
+        if earlier is not None:
+            bad[self.earlier_block[earlier]] = True
+        if later is not None:
+            bad[self.later_block[later]] = True
+        return bad
+
+    def differences(self, k: int, terms: Sequence[Terms]) -> Mask:
+        """Whether classes of one release minus nested classes of the other leave 1 to k - 1 people.
+
+        Not where nobody in a small cell has a bounded value: whatever is left of fewer than k people is made of these.
+        """
+        from sequester.methods.series_guard.pair_kernels import small_differences
+
+        few = self.size < k
+        if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in terms):
+            return self._blocks()
+        later = small_differences(self.second, self.first, self.size, len(self.later), len(self.earlier), k)
+        earlier = small_differences(self.first, self.second, self.size, len(self.earlier), len(self.later), k)
+        return self._blocks(earlier, later)
+
+    def surpluses(self, terms: Terms) -> Mask:
+        """Whether classes of one release minus any of the other must hold too much of a value."""
+        from sequester.methods.series_guard.pair_kernels import surpluses
+
+        counts = self.counts(terms)
+        values = terms.excess(counts, self.size).any(axis=0)
+        if not values.any():
+            return self._blocks()
+        earlier, later = self.earlier_counts(terms), self.later_counts(terms)
+        bound = terms.numerator, terms.denominator, values
+        return self._blocks(
+            surpluses(self.first, self.second, self.size, earlier, later, *bound),
+            surpluses(self.second, self.first, self.size, later, earlier, *bound),
+        )
+
+    def left(self, terms: Terms, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
+        """(cells, values) and (proposed classes, values) rows that can still be a target's; lower bounds.
+
+        Exact for the cells marked, and where they are fewer than k. Where somebody left, any row may be without its
+        like: then the smaller count remains, and nothing is known about the rows of newcomers (None).
+        """
+        from sequester.methods.series_guard.row_kernels import rows_left
+
+        counts, earlier, later = self.counts(terms), self.earlier_counts(terms), self.later_counts(terms)
+        if self.frame.gone[self.release]:
+            if not len(earlier) or not len(later):
+                return np.zeros_like(counts), None
+            found = np.minimum(earlier[self.first], later[self.second])
+            return np.asarray(found), None
+        if exact is None:
+            exact = np.zeros(len(self.size), np.bool_)
+        between, alone = rows_left(
+            self.first, self.second, self.size, counts, *self.near, earlier, later, terms.fewest, exact
+        )
+        return between, alone
+
+    def few(self, between: Longs, alone: Longs | None, k: int) -> Mask:
+        """Whether fewer than k rows are left for somebody."""
+        both = (self.first >= 0) & (self.second >= 0)
+        short = both & (between.sum(axis=1) < k)
+        bad = np.zeros(self.frame.blocks, np.bool_)
+        bad[self.later_block[self.second[short]]] = True
+        if alone is not None:
+            joined = self.second[self.first < 0]
+            bad[self.later_block[joined[alone[joined].sum(axis=1) < k]]] = True
+        return bad
+
+    def meet(self, between: Longs, joining: Longs, cells: Longs, alone: Longs | None) -> None:
+        """Lower, per trajectory of the frame, what is left to what this pair leaves."""
+        first, second = self.first[self.cell], self.second[self.cell]
+        both = (first >= 0) & (second >= 0)
+        rows = self.chosen[both]
+        between[rows] = np.minimum(between[rows], cells[self.cell[both]])
+        if alone is not None:
+            joined = (first < 0) & (second >= 0)
+            rows = self.chosen[joined]
+            joining[rows] = np.minimum(joining[rows], alone[second[joined]])

@@ -1,0 +1,240 @@
+"""The guard of a series: is the next table, in given classes, safe together with everything published before?
+
+Every method asks this before it accepts classes, per block or for the whole table. A block holds whole components of
+the history (people linked by any class of any release) and newcomers, and its classes hold nobody else: then nothing
+that is published about other blocks says anything about its people, and rows of other blocks could only add
+candidates. So blocks are judged side by side, and each alone; the whole table is one block.
+
+Checked against the insider: differences of two releases by size and by value in both directions, single trajectories
+that three and more releases determine, and over all releases together and whole rows (labels) that every row has
+enough people who may own it and that everybody can deny every value.
+Against the neighbor: forward, cross and backward attacks on people who exist, their compositions, and the multiset
+intersection over all subsets of releases. The audit, which shares no code with this, judges the result.
+
+All of these but two only get harder when classes are cut further, so a failure is final (NO). Intersections may be
+safe again; and trajectories that several releases determine are looked for one by one, so that cutting one can hide it
+from this check (not from an adversary). Both are NOT_NOW. Single classes are not judged: that is the static guard's.
+
+Several blocks side by side are judged without the rows of other blocks that somebody's might be taken for. That makes
+the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.history.past import Past
+from sequester.methods.series_guard.frame import Columns, Frame, Terms, terms_of
+from sequester.methods.series_guard.pair import Pair
+
+if TYPE_CHECKING:
+    from sequester.methods.mondrian.node_kernels import Rule
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_MANY = np.int64(1 << 40)
+
+
+class Verdict(Enum):
+    """NO: a monotone check fails, so every refinement fails too. NOT_NOW: another one does, so retry later."""
+
+    YES = 0
+    NO = 1
+    NOT_NOW = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watch:
+    """What was published before, prepared to judge many proposals for the next table."""
+
+    past: Past
+    terms: tuple[Terms, ...]
+    columns: Columns
+    insider: bool
+    neighbor: bool
+
+    @classmethod
+    def of(cls, past: Past, codes: Ints, *, against: Collection[str]) -> Watch:
+        """The guard of the next table of a series; `codes` are its records, (attributes, records)."""
+        if codes.shape[1] != len(past):
+            raise ValueError("a series is watched over the records it was given people for")
+        return cls(past, terms_of(past), Columns.of(past.first), "insider" in against, "neighbor" in against)
+
+    def __repr__(self) -> str:
+        return f"<Watch over {self.past!r}>"
+
+    @cached_property
+    def rows(self) -> tuple[Terms, ...]:
+        """What a neighbor matches rows by: whole rows where they show more than one view, else the views."""
+        whole = self.past.with_rows()
+        return self.terms if whole is self.past else terms_of(whole)[-1:]
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where the values of every permanent view begin when all are numbered through."""
+        return tuple(np.cumsum([0, *(terms.values for terms in self.terms)]).tolist())[:-1]
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The same for the compiled search."""
+        from sequester.methods.mondrian.node_kernels import Rule
+
+        return Rule(
+            k=max((terms.fewest for terms in self.terms), default=1),
+            first=np.array([*self.offsets, sum(terms.values for terms in self.terms)], np.int64),
+            numerator=np.concatenate([terms.numerator for terms in self.terms]),
+            denominator=np.concatenate([np.full(terms.values, terms.denominator) for terms in self.terms]),
+            insider=self.insider,
+            neighbor=self.neighbor,
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to check: no release before, or nobody to check against."""
+        return not (self.insider or self.neighbor) or len(self.past.first) == 0 or not self.terms
+
+    def judge(self, member: Ints, lo: Ints, hi: Ints) -> Verdict:
+        """The whole next table in these classes; -1 is a record that is not published."""
+        return Verdict(int(self._judge(member, lo, hi, np.zeros(len(member), np.int32), whole=True)[0]))
+
+    def judge_blocks(self, member: Ints, lo: Ints, hi: Ints, block: Ints) -> NDArray[np.int8]:
+        """Per block the value of its verdict; `block` is per record, -1 for records that are not judged now."""
+        return self._judge(member, lo, hi, block, whole=False)
+
+    def _judge(self, member: Ints, lo: Ints, hi: Ints, block: Ints, *, whole: bool) -> NDArray[np.int8]:
+        count = int(block.max(initial=-1)) + 1
+        verdict = np.full(max(count, 1), Verdict.YES.value, np.int8)
+        if self.idle or count == 0:
+            return verdict
+        frame = Frame.of(self.past, self.columns, member, block, lo=lo, hi=hi)
+        open_blocks = np.zeros(count, np.bool_)
+        for terms in self.terms:
+            open_blocks[frame.block[frame.open(terms)]] = True
+        if not self.neighbor and not open_blocks.any():
+            return verdict
+        live = open_blocks.copy()
+        if self.insider:
+            self._pairs_of_insider(frame, live)
+        if self.neighbor:
+            self._pairs_of_neighbor(frame, live)
+            self._compositions(frame, live, whole=whole)
+        if self.insider:
+            self._whole_rows(frame, live)
+        verdict[open_blocks & ~live] = Verdict.NO.value
+        later = np.zeros(count, np.bool_)
+        if self.insider:
+            later |= frame.determined(self.terms[0].fewest, live, self.terms)
+        if self.neighbor:
+            for terms in dict.fromkeys((*self.terms, *self.rows)):
+                later |= frame.shared(terms)
+        verdict[(verdict == Verdict.YES.value) & later] = Verdict.NOT_NOW.value
+        return verdict
+
+    def _pairs_of_insider(self, frame: Frame, live: Mask) -> None:
+        """Differences between every earlier release and the next table."""
+        for release in range(frame.releases):
+            pair = Pair.of(frame, release, live)
+            if pair is None:
+                continue
+            live &= ~pair.differences(self.terms[0].fewest, self.terms)
+            for terms in self.terms:
+                live &= ~pair.surpluses(terms)
+
+    def _pairs_of_neighbor(self, frame: Frame, live: Mask) -> None:
+        """Forward, cross and backward attacks between every earlier release and the next table."""
+        for release in range(frame.releases):
+            pair = Pair.of(frame, release, live)
+            if pair is None:
+                continue
+            for terms in self.rows:
+                between, alone = pair.left(terms, exact=None)
+                live &= ~pair.few(between, alone, terms.fewest)
+
+    def _compositions(self, frame: Frame, live: Mask, *, whole: bool) -> None:
+        """What several pairs of releases leave together for people with one history of fewer than k."""
+        if frame.releases < 2:
+            return
+        for terms in self.rows:
+            small = (frame.size < terms.fewest) & (frame.after >= 0) & live[frame.block]
+            if not small.any():
+                continue
+            suspects = np.zeros(len(live), np.bool_)
+            suspects[frame.block[small]] = True
+            wanted = np.unique(frame.before[(frame.before >= 0) & suspects[frame.block]])
+            old_between, old_joining = self._old_meet(terms, self.columns.component[wanted], whole=whole)
+            for exact in (False, True):
+                rows = frame.before
+                between = old_between[rows]
+                joining = old_joining[rows]
+                for release in range(frame.releases):
+                    pair = Pair.of(frame, release, suspects)
+                    if pair is None:
+                        continue
+                    mask = np.ones(len(pair.size), np.bool_) if exact else None
+                    pair.meet(between, joining, *pair.left(terms, exact=mask))
+                few = _few(between, joining, terms.fewest) & small
+                suspects = np.zeros(len(live), np.bool_)
+                suspects[frame.block[few]] = True
+                if not suspects.any():
+                    break
+            live &= ~suspects
+
+    @cached_property
+    def _met(self) -> dict[tuple[int, bool], tuple[Longs, Longs, Mask]]:
+        return {}
+
+    def _old_meet(self, terms: Terms, components: Ints, *, whole: bool) -> tuple[Longs, Longs]:
+        """Per trajectory before, the rows that pairs of earlier releases leave, for both kinds of target.
+
+        They are worked out for these components, each as a block of its own unless the `whole` table is one.
+        """
+        columns = self.columns
+        block = np.zeros(columns.components, np.int32) if whole else np.arange(columns.components, dtype=np.int32)
+        if (terms.index, whole) not in self._met:
+            nothing = np.full((2, len(columns.path) + 1, terms.values), _MANY)
+            self._met[terms.index, whole] = nothing[0], nothing[1], np.zeros(columns.components, np.bool_)
+        between, joining, known = self._met[terms.index, whole]
+        live = np.zeros(columns.components, np.bool_)
+        live[block[components]] = True
+        live &= ~known
+        if live.any():
+            for second in range(1, columns.path.shape[1]):
+                frame = Frame.past_release(columns, second, block[columns.component])
+                for first in range(second):
+                    pair = Pair.of(frame, first, live[: frame.blocks])
+                    if pair is not None:
+                        exact = np.ones(len(pair.size), np.bool_)
+                        pair.meet(between, joining, *pair.left(terms, exact=exact))
+            known |= live
+        return between, joining
+
+    def _whole_rows(self, frame: Frame, live: Mask) -> None:
+        """Owners of every row and deniability, over all releases: of blocks that do not vouch for themselves."""
+        from sequester.methods.series_guard.deny import undeniable
+        from sequester.methods.series_guard.rows import few_owners, undeniable_rows
+
+        labels, k = self.past.labels, self.terms[0].fewest
+        if labels is not None:
+            live &= ~few_owners(frame, labels.of[frame.person].astype(np.int64), len(labels), k=k, live=live)
+            live &= ~undeniable_rows(frame, labels, live)
+            return
+        for terms in self.terms:
+            live &= ~few_owners(frame, terms.value[frame.person].astype(np.int64), terms.values, k=k, live=live)
+            live &= ~undeniable(frame, terms, live)
+
+
+def _few(between: Longs, joining: Longs, k: int) -> Mask:
+    """Trajectories for whom fewer than k rows remain."""
+    both, joined = between[:, 0] < _MANY, joining[:, 0] < _MANY
+    forward = np.where(both[:, None], np.minimum(between, joining), _MANY).sum(axis=1) < k
+    backward = np.where(joined[:, None], joining, _MANY).sum(axis=1) < k
+    return np.asarray(forward | backward)
