@@ -10,9 +10,11 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,7 @@ import pyarrow.csv as csv
 import sequester as sq
 from policies import changed
 from sequester.ledger import Key
+from sequester.methods.pods import make
 
 FILE = Path(__file__).parent / "golden.json"
 KEY = Key.of_text("a key for tests only")
@@ -63,6 +66,7 @@ class Case:
     series: bool = False
     listed: bool = False
     leaks: bool = False
+    many: bool = False
 
     def policy(self, folder: Path) -> sq.Policy:
         """The policy; where it needs a list of everybody, for a lifetime or as a population, that is written here."""
@@ -96,7 +100,7 @@ class Case:
 
 
 def cases() -> dict[str, Case]:
-    """Every method but pods, with its main options."""
+    """Every method, with its main options."""
     three = ("id", "age", "town", "illness")
 
     def method(name: str, **more: Any) -> dict[str, Any]:
@@ -185,9 +189,30 @@ def cases() -> dict[str, Case]:
             series=True,
         ),
     }
-    return {f"once: {name}": case for name, case in found.items()} | {
-        f"series: {name}": case for name, case in insider.items()
+    pods = {
+        "two inferred": _pods(),
+        "k inferred": _pods(protect__inferred=4),
+        "lineage": _pods(protect__lineage=5, decoys=0.3),
+        "belief": _pods(protect__belief=0.7),
+        "three seats": _pods(protect__confidence=0.34),
+        "one type": _pods(method={"name": "pods", "classes": "one-type"}),
+        "blind": _pods(method={"name": "pods", "blind": True}),
+        "leaving": _pods(method={"name": "pods", "leaving": 0.0}, protect__inferred=4),
+        "impossible": _pods(impossible=[{"town": "Hof", "illness": "gout"}]),
+        "whole rows": replace(_pods(), columns=(*three, "ward")),
+        "many people": replace(_pods(), many=True),
+        "many people, k inferred": replace(_pods(protect__inferred=4), many=True),
     }
+    return (
+        {f"once: {name}": case for name, case in found.items()}
+        | {f"series: {name}": case for name, case in insider.items()}
+        | {f"pods: {name}": case for name, case in pods.items()}
+    )
+
+
+def _pods(**more: Any) -> Case:
+    changes = {"method": {"name": "pods"}, "protect__confidence": 0.5, "protect__inferred": 2, **more}
+    return Case(changes, ("id", "age", "town", "illness"), series=True)
 
 
 def table(case: Case, numbers: np.ndarray, release: int) -> pa.Table:
@@ -212,9 +237,17 @@ def releases(case: Case, folder: Path) -> Iterator[sq.Release]:
         yield sq.anonymize(table(case, np.arange(PEOPLE), 0), policy, seed=SEED)
         return
     series = sq.Series.open(folder / "golden.ledger", policy, key=KEY)
-    for number, present in enumerate(TABLES):
-        plan = series.plan(table(case, present, number), name=f"r{number}", seed=SEED + number)
-        yield series.publish(plan, i_know_this_leaks=case.leaks)
+    with _few_are_many() if case.many else nullcontext():
+        for number, present in enumerate(TABLES):
+            plan = series.plan(table(case, present, number), name=f"r{number}", seed=SEED + number)
+            yield series.publish(plan, i_know_this_leaks=case.leaks)
+
+
+@contextmanager
+def _few_are_many() -> Iterator[None]:
+    """Pods of few people, made by the quick loops for many."""
+    with mock.patch.object(make, "MANY", 100), mock.patch.object(make, "_ANEW", 100):
+        yield
 
 
 def digests(case: Case, folder: Path) -> list[dict[str, Any]]:
