@@ -21,7 +21,7 @@ from sequester.domain.build import from_numbers, from_rows, from_values, read_ar
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.policy import Policy
 from sequester.rational import exact
@@ -51,9 +51,9 @@ class Adult:
         codes, sensitive = np.ascontiguousarray(self.codes[:, records]), self.sensitive[:, records]
         return Adult(self.names, codes, self.domains, sensitive, self.occupations)
 
-    def guard(self, **protect: Any) -> Guard:
+    def guard(self, **protect: Any) -> ClassGuard:
         """The guard of a policy that promises this."""
-        return Guard.of(Requirement.from_policy(policy(self.names, **protect), [self.occupations]), self.sensitive)
+        return ClassGuard.of(Requirement.from_policy(policy(self.names, **protect), [self.occupations]), self.sensitive)
 
     def history(self, people: int, *, k: int, confidence: float) -> History:
         """Before the first release, of so many people."""

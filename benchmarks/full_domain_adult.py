@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks import adult
 from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.full_domain import lattice
 from sequester.methods.full_domain import search as method
 from sequester.methods.full_domain.lattice import Found
@@ -50,7 +50,7 @@ def run() -> list[Figure]:
     return [figure for case in CASES for figure in _compare(case, data, guard, least[case.loss])]
 
 
-def _compare(case: Case, data: adult.Adult, guard: Guard, least: float) -> list[Figure]:
+def _compare(case: Case, data: adult.Adult, guard: ClassGuard, least: float) -> list[Figure]:
     def search() -> None:
         method.full_domain(data.codes, data.domains, guard, loss=case.loss, suppression=case.suppression)
 

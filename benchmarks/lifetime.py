@@ -16,7 +16,7 @@ from sequester.domain.build import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
 from sequester.methods.mondrian.cut import mondrian
@@ -89,7 +89,7 @@ def _series(count: int, *, releases: int) -> Iterator[Step]:
             values[changed] = random.permutation(drawn.sensitive[0])[: len(changed)]
         codes = np.ascontiguousarray(drawn.codes[:, here])
         past = Past((history,), here, (values[here],), np.zeros(count, np.bool_))
-        guard = Guard.of(guard_of, values[None, here])
+        guard = ClassGuard.of(guard_of, values[None, here])
         lifetime = Lifetime(l=L, releases=RELEASES)
         taken, classes = seconds(lambda: group(past, codes, domains, guard, lifetime=lifetime))  # noqa: B023 - called at once
         order = np.flatnonzero(classes.member >= 0)

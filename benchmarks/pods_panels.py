@@ -30,7 +30,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task
 from sequester.policy import Policy
@@ -65,7 +65,7 @@ class Panel:
         missing = max(0, seats * commonest - len(wave))
         return missing / (len(wave) + missing)
 
-    def guard(self, wave: Wave, **protect: Any) -> Guard:
+    def guard(self, wave: Wave, **protect: Any) -> ClassGuard:
         """What is promised of this wave's table on its own."""
         policy = Policy.model_validate(
             {
@@ -76,7 +76,7 @@ class Panel:
             }
         )
         values = from_values([f"{code:04d}" for code in range(int(wave.cells[0].max()) + 1)])
-        return Guard.of(Requirement.from_policy(policy, [values]), wave.cells[:1])
+        return ClassGuard.of(Requirement.from_policy(policy, [values]), wave.cells[:1])
 
 
 @dataclass(frozen=True)

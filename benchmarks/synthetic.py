@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.policy import Policy
 
 SIZES = (74, 2, 16, 7, 5, 41, 100, 1000)
@@ -26,9 +26,9 @@ class Records:
     codes: NDArray[np.int32]
     sensitive: NDArray[np.int32]
 
-    def guard(self, **protect: Any) -> Guard:
+    def guard(self, **protect: Any) -> ClassGuard:
         """The guard of a policy that promises this."""
-        return Guard.of(Requirement.from_policy(policy(**protect), [from_values(VALUES)]), self.sensitive)
+        return ClassGuard.of(Requirement.from_policy(policy(**protect), [from_values(VALUES)]), self.sensitive)
 
 
 def make(count: int, *, seed: int = 0) -> Records:

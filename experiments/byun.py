@@ -16,7 +16,7 @@ from benchmarks.timing import seconds
 from experiments.tables import table
 from sequester.attacks.audit import audit_histories
 from sequester.history import History, Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.grow import grow
 from sequester.methods.merge import merge
@@ -26,7 +26,7 @@ from sequester.metrics.loss import ail, dm
 
 SIZES = [5_000 * step for step in range(1, 7)]
 ATTACKS = ("difference", "tracing", "deniability", "forward", "backward", "intersection")
-Make = Callable[[Past, adult.Adult, Guard], Classes]
+Make = Callable[[Past, adult.Adult, ClassGuard], Classes]
 
 _METHODS: dict[str, tuple[Make, list[str]]] = {
     "static, median cuts": (lambda p, d, g: mondrian(d.codes, d.domains, g, cuts="median"), []),

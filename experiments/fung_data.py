@@ -19,7 +19,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.policy import Policy
 
@@ -44,10 +44,10 @@ class Tables:
     def __len__(self) -> int:
         return self.codes.shape[1]
 
-    def guard(self, records: NDArray[np.int64]) -> Guard:
+    def guard(self, records: NDArray[np.int64]) -> ClassGuard:
         """What one release of these records has to keep."""
         requirement = Requirement.from_policy(self.policy, self.sensitive_domains)
-        return Guard.of(requirement, self.sensitive[:, records])
+        return ClassGuard.of(requirement, self.sensitive[:, records])
 
     def start(self) -> History:
         """Nothing published yet."""

@@ -25,7 +25,7 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.join import cluster
 from sequester.methods.cluster.recluster import recluster
@@ -34,7 +34,7 @@ from sequester.methods.grow import grow
 from sequester.methods.merge import merge
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.republish import republish
-from sequester.methods.series_guard.watch import Watch
+from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.specialize.refine import specialize
 from sequester.methods.specialize.respecialize import respecialize
 from sequester.metrics.loss import ail
@@ -59,8 +59,10 @@ _POLICY = Policy.model_validate(
 _REQUIREMENT = Requirement.from_policy(_POLICY, [from_values(list(VALUES))])
 
 
-def _next_level(past: Past, codes: NDArray[np.int32], domains: Any, guard: Guard, *, against: Sequence[str]) -> Classes:
-    return full_domain(codes, domains, guard, watch=Watch.of(past, codes, against=against))
+def _next_level(
+    past: Past, codes: NDArray[np.int32], domains: Any, guard: ClassGuard, *, against: Sequence[str]
+) -> Classes:
+    return full_domain(codes, domains, guard, watch=SeriesGuard.of(past, codes, against=against))
 
 
 METHODS: dict[str, Callable[..., Classes]] = {
@@ -163,7 +165,7 @@ def twice(first: Callable[..., Classes], then: Callable[..., Classes], q: Sequen
     return publish
 
 
-def _no_worse(method: Callable[..., Classes], past: Past, codes: NDArray[np.int32], guard: Guard) -> Classes:
+def _no_worse(method: Callable[..., Classes], past: Past, codes: NDArray[np.int32], guard: ClassGuard) -> Classes:
     """What a method makes or the merge, whichever loses less, as a series publishes it."""
     found, refused = [], None
     for way in dict.fromkeys((method, merge)):
@@ -176,9 +178,9 @@ def _no_worse(method: Callable[..., Classes], past: Past, codes: NDArray[np.int3
     return min(found, key=lambda classes: ail(classes, (DOMAIN,)))
 
 
-def guard_of(values: Values) -> Guard:
+def guard_of(values: Values) -> ClassGuard:
     """What every class must keep."""
-    return Guard.of(_REQUIREMENT, np.array([[VALUES.index(value) for value in values]], np.int32))
+    return ClassGuard.of(_REQUIREMENT, np.array([[VALUES.index(value) for value in values]], np.int32))
 
 
 def shown(classes: Classes, values: Values) -> Hashable:

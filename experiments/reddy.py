@@ -30,7 +30,7 @@ from sequester.domain.nodes import generality, grade
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.history.sight import sights_of
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.chosen import cluster_next, cluster_table
 from sequester.methods.cluster.subset import Rule, choose, refine, score, subsets
@@ -74,7 +74,7 @@ _RULES = (
     *(Rule(weight=weight) for weight in (0.5, 0.7, 0.9)),
 )
 
-Make = Callable[[Past, adult.Adult, Guard], Classes]
+Make = Callable[[Past, adult.Adult, ClassGuard], Classes]
 _METHODS: dict[str, Make] = {
     "cluster": lambda p, d, g: cluster_next(p, d.codes, d.domains, g, Cluster(name="cluster"), against=INSIDER),
     "mondrian": lambda p, d, g: republish(p, d.codes, d.domains, g, against=INSIDER),
@@ -121,9 +121,9 @@ class Data:
         codes = np.ascontiguousarray(self.codes[:, people])
         return replace(self, codes=codes, published=self.published[people])
 
-    def guard(self) -> Guard:
+    def guard(self) -> ClassGuard:
         """What every class has to satisfy."""
-        return Guard.of(self.requirement, self.published[None])
+        return ClassGuard.of(self.requirement, self.published[None])
 
     def begin(self) -> Past:
         """Everybody beside nothing published: a node may be any value below it, so every value is looked at."""
@@ -319,7 +319,7 @@ def _ranked(
 
 
 def _ruled(
-    data: Data, guard: Guard, made: Classes, rule: Rule, scores: tuple[NDArray[np.float64], NDArray[np.float64]]
+    data: Data, guard: ClassGuard, made: Classes, rule: Rule, scores: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> list[object]:
     chosen = choose(made.lo, made.hi, data.domains, rule)
     group, first = row_groups(chosen.astype(np.int8))
@@ -350,7 +350,7 @@ def _compared() -> str:
     """AIL of clusters beside that of other methods, of single tables and in a series."""
     data = adult.load().take(np.random.default_rng(1).permutation(ADULT[-1]).astype(np.int64))
     protect: dict[str, Any] = {"k": 5, "confidence": 0.7}
-    single: dict[str, Callable[[adult.Adult, Guard], Classes]] = {
+    single: dict[str, Callable[[adult.Adult, ClassGuard], Classes]] = {
         "mondrian, gain cuts": lambda d, g: mondrian(d.codes, d.domains, g),
         "mondrian, gain cuts, regrouped": lambda d, g: mondrian(d.codes, d.domains, g, regroup=True),
         "cluster": lambda d, g: cluster_table(d.codes, d.domains, g, Cluster(name="cluster")),

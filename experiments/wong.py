@@ -29,7 +29,7 @@ from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
 from sequester.methods.lifetime.regions import regions
@@ -183,11 +183,11 @@ def _error(classes: Classes, data: Data, codes: NDArray[np.int32], what: NDArray
     )
 
 
-def _guard(data: Data, records: int) -> Guard:
+def _guard(data: Data, records: int) -> ClassGuard:
     """Nothing is asked of a class alone but k."""
     quasi = {name: {"role": "quasi-identifier"} for name in data.names}
     policy = Policy.model_validate({"version": 1, "series": "wong", "attributes": quasi, "protect": {"k": K}})
-    return Guard.of(Requirement.from_policy(policy, []), np.zeros((0, records), np.int32))
+    return ClassGuard.of(Requirement.from_policy(policy, []), np.zeros((0, records), np.int32))
 
 
 def _begin(data: Data, protected: NDArray[np.bool_], lifetime: Lifetime) -> History:

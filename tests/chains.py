@@ -15,7 +15,7 @@ from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.cells import Cells
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import Taxonomy
 from sequester.policy import Policy
@@ -77,7 +77,7 @@ class Chain:
         kinds = int(self.value.max()) + 1
         return Requirement.from_policy(self.policy, [from_values(list(NAMES[:kinds]))])
 
-    def past(self, *, retain: bool = False) -> tuple[Past, np.ndarray, Guard]:
+    def past(self, *, retain: bool = False) -> tuple[Past, np.ndarray, ClassGuard]:
         """The next table; who left is published on, with the lower corner of her last box, if `retain`."""
         here = self.present[len(self.history)].copy()
         codes, retained = self.points.T.copy(), np.zeros(len(here), np.bool_)
@@ -88,7 +88,7 @@ class Chain:
             codes[:, retained] = last.lo[:, last.member[retained]]
         person = np.flatnonzero(here | retained)
         past = Past((self.history,), person, (self.value[person],), retained[person])
-        guard = Guard.of(self.requirement, self.value[person][None, :])
+        guard = ClassGuard.of(self.requirement, self.value[person][None, :])
         return past, np.ascontiguousarray(codes[:, person]), guard
 
     def extended(self, past: Past, classes: Classes) -> History:
@@ -109,7 +109,7 @@ class Chain:
             for domain, row, at in zip(self.domains, codes, edges, strict=True)
         ]
 
-    def classes_of(self, cut: Cut, codes: np.ndarray, guard: Guard) -> Classes:
+    def classes_of(self, cut: Cut, codes: np.ndarray, guard: ClassGuard) -> Classes:
         """The classes when every code is published as the value of the cut that holds it."""
         lo = [np.zeros(domain.size, np.int32) for domain in self.domains]
         hi = [np.zeros(domain.size, np.int32) for domain in self.domains]

@@ -13,7 +13,7 @@ import sequester as sq
 from policies import changed
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
@@ -38,14 +38,14 @@ def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: in
     )
 
 
-def guard_of(k: int, records: int) -> Guard:
+def guard_of(k: int, records: int) -> ClassGuard:
     """Nothing required of a class but k people."""
     nothing, real = np.zeros(0, np.int64), np.zeros(0)
     limits = Limits(
         k, np.zeros(1, np.int64), nothing, nothing, nothing, real, nothing, nothing, nothing, real, nothing, real,
         np.zeros((1, 0), np.int32), nothing,
     )  # fmt: skip
-    return Guard(limits, np.zeros((records, 0), np.int32), np.zeros((0, 0), np.int32))
+    return ClassGuard(limits, np.zeros((records, 0), np.int32), np.zeros((0, 0), np.int32))
 
 
 def next_release(

@@ -17,7 +17,7 @@ from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
 CRITERIA = ("confidence", "alpha", "diversity", "closeness")
@@ -88,8 +88,8 @@ class Table:
         return self.quasi.shape[1]
 
     @property
-    def guard(self) -> Guard:
-        return Guard.of(self.requirement, self.sensitive, population=self.population)
+    def guard(self) -> ClassGuard:
+        return ClassGuard.of(self.requirement, self.sensitive, population=self.population)
 
     def loosened(self) -> Table:
         """Without the criteria that even the whole table, as one class with its tight box, breaks."""

@@ -16,7 +16,7 @@ from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize
 from sequester.methods.specialize.respecialize import Left, Refinement, respecialize
@@ -43,12 +43,12 @@ def start(domains: tuple[Hierarchy, ...], people: int, k: int, kinds: int = 2) -
     )
 
 
-def next_table(history: History, records: list[tuple[int, ...]], *, people: int) -> tuple[Past, np.ndarray, Guard]:
+def next_table(history: History, records: list[tuple[int, ...]], *, people: int) -> tuple[Past, np.ndarray, ClassGuard]:
     """The first so many records as the next table; the last number of each is the sensitive value."""
     table = np.array(records[:people], np.int32)
     past = Past((history,), np.arange(people), (table[:, -1].copy(),), np.zeros(people, np.bool_))
     requirement = Requirement(KAnonymity(history.k), None, (), (), "each", (), (), None, ())
-    return past, np.ascontiguousarray(table[:, :-1].T), Guard.of(requirement, np.zeros((0, people), np.int32))
+    return past, np.ascontiguousarray(table[:, :-1].T), ClassGuard.of(requirement, np.zeros((0, people), np.int32))
 
 
 def after(past: Past, classes: Classes) -> History:
@@ -112,7 +112,7 @@ XY = from_tree({"*": [{"01": ["0", "1"]}, "2"]})
 SHORT = [(0, 2, 1), (2, 0, 0), (0, 2, 1)]  # (y, x, value): D1 is the first; y is tried first
 
 
-def short(**how: object) -> tuple[Past, Classes, np.ndarray, Guard]:
+def short(**how: object) -> tuple[Past, Classes, np.ndarray, ClassGuard]:
     history = start((XY, XY), 3, 1)
     past, codes, guard = next_table(history, SHORT, people=1)
     only = Classes(np.zeros(1, np.int32), np.array([[0], [2]], np.int32), np.array([[2], [2]], np.int32))

@@ -14,7 +14,7 @@ from sequester.domain.build import from_numbers, from_tree
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
 from sequester.metrics.gain import Linking, gain_of_release, linking, quasi_gain, quasi_loss, sensitive_gain
 
@@ -264,7 +264,7 @@ def test_tables_7_and_8_are_anonymous_on_the_subset_and_not_on_the_quasi_identif
 @pytest.mark.parametrize("confidence", [None, 0.5])
 def test_refined_clusters_are_2_anonymous_on_the_quasi_identifier(confidence):
     required = requirement(confidence=confidence)
-    classes = refine(CODES, DOMAINS, Guard.of(required, ILLNESS), CLUSTER, LO, HI, mask(*CHOSEN))
+    classes = refine(CODES, DOMAINS, ClassGuard.of(required, ILLNESS), CLUSTER, LO, HI, mask(*CHOSEN))
     assert all(outcome.holds for outcome in required.check(classes.member, ILLNESS))
     boxes = np.vstack([classes.lo, classes.hi])[:, classes.member]
     assert np.unique(boxes, axis=1, return_counts=True)[1].min() == 2
@@ -291,13 +291,13 @@ def test_refined_clusters_are_2_anonymous_on_the_quasi_identifier(confidence):
 def test_from_clusters_to_classes_with_the_subset_chosen_here(rule):
     required = requirement(confidence=0.5)
     chosen = choose(LO, HI, DOMAINS, rule)
-    classes = refine(CODES, DOMAINS, Guard.of(required, ILLNESS), CLUSTER, LO, HI, chosen)
+    classes = refine(CODES, DOMAINS, ClassGuard.of(required, ILLNESS), CLUSTER, LO, HI, chosen)
     assert chosen.any(axis=0).all()
     assert all(outcome.holds for outcome in required.check(classes.member, ILLNESS))
 
 
 def test_equation_1_links_a_value_to_a_box_and_as_printed_calls_every_rare_value_linked():
-    classes = refine(CODES, DOMAINS, Guard.of(requirement(), ILLNESS), CLUSTER, LO, HI, mask(*CHOSEN))
+    classes = refine(CODES, DOMAINS, ClassGuard.of(requirement(), ILLNESS), CLUSTER, LO, HI, mask(*CHOSEN))
     low, high = published_diseases()
     value = low[0] * DISEASE.size + high[0]
     # Everybody is as likely to have one published value as the other; Flu, which one person has, is in one box.
@@ -308,7 +308,7 @@ def test_equation_1_links_a_value_to_a_box_and_as_printed_calls_every_rare_value
 
 def test_properties_1_and_2_gains_stay_within_one_and_cost_what_they_bring():
     required = requirement()
-    guard = Guard.of(required, ILLNESS)
+    guard = ClassGuard.of(required, ILLNESS)
     published = (*published_diseases(), (DISEASE,))
     found = []
     for chosen in (np.zeros((4, 3), bool), mask(*CHOSEN), np.ones((4, 3), bool)):

@@ -15,7 +15,7 @@ from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import join as module
 from sequester.methods.cluster.join import cluster
 from sequester.methods.cluster.join_kernels import TRIES, merge_windows, take_nearest
@@ -288,7 +288,7 @@ def test_a_similarity_is_between_0_and_1(similarity):
 def test_clusters_refuse_a_k_map():
     quasi = np.zeros((1, 2), np.int32)
     required = Requirement(KAnonymity(1), KMap(1), (), (), "each", (), (), None, ())
-    guard = Guard.of(required, np.zeros((0, 2), np.int32), population=quasi)
+    guard = ClassGuard.of(required, np.zeros((0, 2), np.int32), population=quasi)
     with pytest.raises(PolicyError, match="k_map needs classes whose boxes do not overlap"):
         cluster(quasi, (flat(2),), guard)
 

@@ -19,7 +19,7 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.recluster import recluster
 from sequester.methods.full_domain.search import full_domain
@@ -27,7 +27,7 @@ from sequester.methods.grow import grow
 from sequester.methods.merge import merge
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.republish import republish
-from sequester.methods.series_guard.watch import Watch
+from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.specialize.respecialize import respecialize
 from sequester.metrics.loss import ail
 from sequester.policy import Policy
@@ -35,15 +35,17 @@ from series import axis
 
 K, C, LEAVES, NAMES = 5, Fraction(3, 5), 8, "abcd"
 DOMAINS = (axis(LEAVES), axis(LEAVES))
-Method = Callable[[Past, np.ndarray, Guard, list[str]], Classes]
+Method = Callable[[Past, np.ndarray, ClassGuard, list[str]], Classes]
 
 
-def _full_domain(past: Past, codes: np.ndarray, guard: Guard, against: list[str]) -> Classes:
-    watch = Watch.of(past, codes, against=against) if len(past.first) else None
+def _full_domain(past: Past, codes: np.ndarray, guard: ClassGuard, against: list[str]) -> Classes:
+    watch = SeriesGuard.of(past, codes, against=against) if len(past.first) else None
     return full_domain(codes, DOMAINS, guard, watch=watch)
 
 
-def _of(method: Callable[..., Classes], past: Past, codes: np.ndarray, guard: Guard, against: list[str]) -> Classes:
+def _of(
+    method: Callable[..., Classes], past: Past, codes: np.ndarray, guard: ClassGuard, against: list[str]
+) -> Classes:
     if not len(past.first):
         return mondrian(codes, DOMAINS, guard)
     return method(past, codes, DOMAINS, guard, against=against)
@@ -98,7 +100,7 @@ class Town:
         person = np.flatnonzero(self.present[len(history)])
         past = Past((history,), person, (self.value[person],), np.zeros(len(person), np.bool_))
         requirement = Requirement.from_policy(_policy(), [from_values(list(NAMES))])
-        guard = Guard.of(requirement, self.value[person][None, :])
+        guard = ClassGuard.of(requirement, self.value[person][None, :])
         try:
             classes = method(past, np.ascontiguousarray(self.points[:, person]), guard, against)
         except GuaranteeError:

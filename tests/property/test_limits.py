@@ -16,7 +16,7 @@ from sequester.guarantees.closeness import Closeness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.loops.tree import safe_classes
 from strategies import SENSITIVE, Table, flat, requirements, tables
@@ -31,7 +31,7 @@ def safe(counts: np.ndarray, size: int, limits: Limits) -> bool:
     return bool(safe_classes(np.zeros(size, np.int64), values, 1, limits)[0])
 
 
-def flat_counts(guard: Guard, records: np.ndarray) -> np.ndarray:
+def flat_counts(guard: ClassGuard, records: np.ndarray) -> np.ndarray:
     """The values of all views side by side, as the compiled loops count them."""
     return np.bincount(guard.values[records].ravel(), minlength=guard.limits.numerator.size).astype(np.int64)
 
@@ -99,7 +99,7 @@ def test_each_criterion_alone_decides_any_counts_as_its_definition_does(requirem
     sensitive = np.repeat(np.arange(5, dtype=np.int32), table)[None, :]
     view = requirement.views(sensitive)[0]
     expected = all(c.holds(counts[None, :])[0] for c in (requirement.k, *view.criteria))
-    assert safe(counts, counts.sum(), Guard.of(requirement, sensitive).limits) == expected
+    assert safe(counts, counts.sum(), ClassGuard.of(requirement, sensitive).limits) == expected
 
 
 @often
@@ -108,7 +108,7 @@ def test_hereditary_limits_never_call_a_part_of_an_unsafe_class_safe(data):
     """The search gives up everything below a class that is unsafe by these, so this must be true of every part."""
     requirement = data.draw(requirements([next(d for d in SENSITIVE if d.size == 5)]))
     values = np.array([data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=12))], np.int32)
-    guard = Guard.of(requirement, values)
+    guard = ClassGuard.of(requirement, values)
     hereditary = guard.hereditary()
     everyone = np.arange(values.shape[1])
     part = np.array(sorted(data.draw(st.sets(st.sampled_from(everyone.tolist()), min_size=1))))
@@ -132,4 +132,4 @@ def test_hereditary_limits_are_k_and_distinct_diversity(table: Table):
 def test_a_k_map_without_a_population_has_no_guard():
     requirement = replace(single(2), k_map=KMap(2))
     with pytest.raises(PolicyError, match="k_map needs a population table"):
-        Guard.of(requirement, np.zeros((1, 3), np.int32))
+        ClassGuard.of(requirement, np.zeros((1, 3), np.int32))

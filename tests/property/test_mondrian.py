@@ -16,7 +16,7 @@ from sequester.errors import PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.mondrian.cut import mondrian
 from strategies import (
     SENSITIVE,
@@ -249,7 +249,7 @@ def test_every_tight_box_fits_k_people_of_the_population(table: Table, cuts):
 def test_relaxed_cuts_refuse_a_k_map():
     required = Requirement(KAnonymity(1), KMap(1), (), (), "each", (), (), None, ())
     quasi = np.zeros((1, 2), np.int32)
-    guard = Guard.of(required, np.zeros((0, 2), np.int32), population=quasi)
+    guard = ClassGuard.of(required, np.zeros((0, 2), np.int32), population=quasi)
     with pytest.raises(PolicyError, match="k_map needs classes whose boxes do not overlap"):
         mondrian(quasi, (flat(2),), guard, cuts="relaxed")
 

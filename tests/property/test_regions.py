@@ -22,7 +22,7 @@ from sequester.guarantees.lifetime import Strategy
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.regions import Earlier, Registry, Values, regions
 from sequester.policy import Policy
@@ -44,7 +44,7 @@ def publish(
     points: np.ndarray,
     lifetime: Lifetime,
     *,
-    guard: Guard | None = None,
+    guard: ClassGuard | None = None,
     registered: np.ndarray | None = None,
 ) -> tuple[Classes, History]:
     """Publish these of the registered people; attributes that do not link may differ from the list."""
@@ -428,7 +428,7 @@ def test_the_static_criteria_hold_in_the_records_and_not_in_the_list() -> None:
     for share in (0.1, 0.7):
         present = np.flatnonzero(random.random(people) < 0.4)
         value = random.choice(4, len(present), p=[0.8 - share, share, 0.1, 0.1]).astype(np.int32)
-        guard = Guard.of(Requirement.from_policy(policy, [from_values(names)]), value[None, :])
+        guard = ClassGuard.of(Requirement.from_policy(policy, [from_values(names)]), value[None, :])
         classes, after = publish(history, present, value, points, Lifetime(l=2.0, releases=3), guard=guard)
         counts = after.releases[-1].counts
         assert (counts.sum(axis=1) >= 3).all()
@@ -476,5 +476,5 @@ def test_what_cannot_be_done_is_refused() -> None:
     with pytest.raises(ValueError, match="without a population"):
         publish(
             history, np.arange(3), np.zeros(3, int), points, lifetime,
-            guard=Guard(guard_of(1, 3).limits, *nobody, known=1),
+            guard=ClassGuard(guard_of(1, 3).limits, *nobody, known=1),
         )  # fmt: skip

@@ -15,7 +15,7 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.merge import merge
 from sequester.methods.mondrian.republish import republish
 from sequester.policy import Policy
@@ -66,7 +66,7 @@ class World:
         self.present = (self.present & ~gone) | new | back
         self.ever |= self.present
 
-    def past(self, *, retain: bool) -> tuple[Past, np.ndarray, Guard]:
+    def past(self, *, retain: bool) -> tuple[Past, np.ndarray, ClassGuard]:
         """The next table: those who are here, and those who left the last release if they are to be retained."""
         retained = np.zeros(self.people, np.bool_)
         if retain and len(self.history):
@@ -77,7 +77,7 @@ class World:
         past = Past((self.history,), person, (self.value[person],), retained[person])
         codes = np.where(retained[person], 0, self.points[person].T).astype(np.int32)
         requirement = Requirement.from_policy(self.policy, [self.names])
-        return past, codes, Guard.of(requirement, self.value[person][None, :])
+        return past, codes, ClassGuard.of(requirement, self.value[person][None, :])
 
 
 def releases(world: World, method: object, *, against: list[str], retain: bool) -> Iterator[History]:
@@ -142,7 +142,7 @@ def test_several_sensitive_attributes_are_watched_together(against: list[str]) -
             person = np.flatnonzero(world.present)
             values = (world.value[person], other[person], other[person])
             past = Past(histories, person, values, np.zeros(len(person), np.bool_))
-            guard = Guard.of(requirement, np.array(values))
+            guard = ClassGuard.of(requirement, np.array(values))
             try:
                 classes = republish(past, world.points[person].T.copy(), world.domains, guard, against=against)
             except GuaranteeError:

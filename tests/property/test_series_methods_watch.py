@@ -20,7 +20,7 @@ from sequester.attacks import (
 )
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.series_guard.watch import Verdict, Watch
+from sequester.methods.series_guard.guard import SeriesGuard, Verdict
 from series import Series
 
 SEEDS = 1000
@@ -107,7 +107,7 @@ def test_the_guard_agrees_with_the_audit(against: tuple[str, ...], deletions: bo
         past, here = past_of(one, k, c)
         if attacked(past.first, against):
             continue
-        verdict = Watch.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
+        verdict = SeriesGuard.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
         assert (verdict is Verdict.YES) == (not attacked(one.history(k=k, c=c), against))
         seen[verdict] += 1
     assert seen[Verdict.YES] > 10
@@ -129,7 +129,7 @@ def test_blocks_side_by_side_are_never_judged_more_kindly_than_the_table(against
         if attacked(past.first, against):
             continue
         block = (here >= len(pair[0].value)).astype(np.int32)
-        watch = Watch.of(past, both.points[here].T, against=against)
+        watch = SeriesGuard.of(past, both.points[here].T, against=against)
         verdicts = watch.judge_blocks(both.member[-1][here], *both.boxes[-1], block)
         whole = watch.judge(both.member[-1][here], *both.boxes[-1])
         if (verdicts == Verdict.YES.value).all():
@@ -200,7 +200,7 @@ def test_no_refinement_of_what_is_refused_for_ever_is_safe(
         if largest > 6 or len(here) > 10 or attacked(past.first, against):
             continue
         if (
-            Watch.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
+            SeriesGuard.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
             is Verdict.NO
         ):
             refused += 1

@@ -15,7 +15,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.requirement import Requirement
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import subset as methods
 from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
 from sequester.methods.mondrian.cut import mondrian
@@ -274,7 +274,7 @@ def test_a_cluster_that_fits_too_few_of_the_population_is_refused(known, refused
     people = np.array([[0, 0, 0, 0, 2, 2, 3, 3, 1, 1], [0, 1, 0, 1, 2, 2, 2, 1, 2, 2]], np.int32)
     member = np.array([0, 0, 0, 0, 1, 1])
     required = Requirement(KAnonymity(1), KMap(known), (), (), "each", (), (), None, ())
-    guard = Guard.of(required, np.zeros((0, 6), np.int32), population=people)
+    guard = ClassGuard.of(required, np.zeros((0, 6), np.int32), population=people)
     lo, hi = hulls(quasi, member)
     keep_first = np.array([[True, True], [False, False]])
     if refused:

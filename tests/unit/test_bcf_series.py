@@ -17,7 +17,7 @@ from sequester.attacks import backward, cross, forward, intersection
 from sequester.attacks.cracks import compare
 from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.registry import METHODS
 from sequester.methods.specialize.bcf_chain import NewChain, new_chain
 from sequester.methods.specialize.refine import Gains, Offer
@@ -256,7 +256,9 @@ def test_starting_over_compares_what_newcomers_lose(tmp_path: Path) -> None:
     plan = series.plan(people(range(900)), name="second", seed=2**63 + 1)
     made = plan.candidate
     assert made is not None
-    guard = Guard.of(Requirement.from_policy(series.policy, made.records.sensitive_domains), made.records.sensitive)
+    guard = ClassGuard.of(
+        Requirement.from_policy(series.policy, made.records.sensitive_domains), made.records.sensitive
+    )
     chain = new_chain(made.past, made.classes, made.records.quasi, made.records.quasi_domains, guard)
     assert chain is not None
     assert chain.newcomers == 800
@@ -264,7 +266,7 @@ def test_starting_over_compares_what_newcomers_lose(tmp_path: Path) -> None:
     assert 0 < chain.here <= 1
     few = series.plan(people(range(120)), name="other", seed=2**63 + 1).candidate
     assert few is not None
-    guard = Guard.of(Requirement.from_policy(series.policy, few.records.sensitive_domains), few.records.sensitive)
+    guard = ClassGuard.of(Requirement.from_policy(series.policy, few.records.sensitive_domains), few.records.sensitive)
     assert new_chain(few.past, few.classes, few.records.quasi, few.records.quasi_domains, guard) is None
 
 

@@ -14,14 +14,14 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.merge import merge
 from sequester.methods.mondrian import forest, regroup
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
 from sequester.methods.mondrian.republish import republish
-from sequester.methods.series_guard.watch import Verdict, Watch
+from sequester.methods.series_guard.guard import SeriesGuard, Verdict
 from sequester.policy import Policy
 from series import axis, of_partitions
 
@@ -39,11 +39,13 @@ class Table:
         self.value = random.integers(0, values, people).astype(np.int32)
         self.k, self.c = k, c
 
-    def guard(self, people: np.ndarray) -> Guard:
+    def guard(self, people: np.ndarray) -> ClassGuard:
         attributes = {"q0": {"role": "quasi-identifier", "kind": "number"}, "s": {"role": "sensitive"}}
         protect = {"k": self.k, "confidence": self.c}
         policy = Policy.model_validate({"version": 1, "series": "t", "attributes": attributes, "protect": protect})
-        return Guard.of(Requirement.from_policy(policy, [from_values(list("abcdef"))]), self.value[people][None, :])
+        return ClassGuard.of(
+            Requirement.from_policy(policy, [from_values(list("abcdef"))]), self.value[people][None, :]
+        )
 
     def history(self) -> History:
         return History(
@@ -214,7 +216,7 @@ def judged(partitions: list[list[list[int]]], value: str, *, against: list[str],
     history = of_partitions(partitions[:-1], value).history(k=k)
     here = np.flatnonzero(series.member[-1] >= 0)
     past = Past((history,), here, (series.value[here],), np.zeros(len(here), np.bool_))
-    watch = Watch.of(past, series.points[here].T, against=against)
+    watch = SeriesGuard.of(past, series.points[here].T, against=against)
     return watch.judge(series.member[-1][here], *series.boxes[-1])
 
 
@@ -244,7 +246,7 @@ def test_blocks_get_a_verdict_each_and_only_those_asked_for() -> None:
     past = Past(
         (of_partitions([before], "abcdabcdab").history(),), np.arange(10), (series.value,), np.zeros(10, np.bool_)
     )
-    watch = Watch.of(past, series.points.T, against=INSIDER)
+    watch = SeriesGuard.of(past, series.points.T, against=INSIDER)
     block = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0], np.int32)
     found = watch.judge_blocks(series.member[-1], *series.boxes[-1], block)
     assert found.tolist() == [Verdict.NO.value, Verdict.YES.value]
@@ -256,7 +258,7 @@ def test_a_watch_needs_a_record_for_everybody() -> None:
     table = Table(20)
     past = table.past(table.history(), np.arange(20))
     with pytest.raises(ValueError, match="records it was given people for"):
-        Watch.of(past, table.codes[:, :19], against=INSIDER)
+        SeriesGuard.of(past, table.codes[:, :19], against=INSIDER)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
 _LARGEST_WORD = 2**62
@@ -34,7 +34,7 @@ class Cells:
         return len(self.size)
 
     @classmethod
-    def of(cls, codes: NDArray[np.int32], domains: Sequence[Hierarchy], guard: Guard) -> Cells:
+    def of(cls, codes: NDArray[np.int32], domains: Sequence[Hierarchy], guard: ClassGuard) -> Cells:
         """Group records (attributes, records), and the population with them, by their quasi-identifier."""
         records = codes.shape[1]
         everyone = np.hstack([codes, guard.population.T]) if guard.known else codes

@@ -17,7 +17,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
 from sequester.history.boxes import intersecting
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 
@@ -28,7 +28,7 @@ def grow(
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     cuts: Literal["gain", "median", "relaxed"] = "gain",
 ) -> Classes:

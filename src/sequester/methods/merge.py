@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.republish import publish_blocks
 from sequester.methods.stock import Cuts
@@ -23,7 +23,7 @@ def merge(
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     against: Collection[str],
     cuts: Cuts = "gain",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Task:
 
     codes: Ints
     domains: tuple[Hierarchy, ...]
-    guard: Guard
+    guard: ClassGuard
     options: Any
     past: Past | None = None
     against: Collection[str] = ()
@@ -59,7 +59,7 @@ class Task:
         return self.past
 
     @property
-    def table(self) -> tuple[Ints, tuple[Hierarchy, ...], Guard]:
+    def table(self) -> tuple[Ints, tuple[Hierarchy, ...], ClassGuard]:
         """What every method begins with."""
         return self.codes, self.domains, self.guard
 

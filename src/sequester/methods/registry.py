@@ -90,12 +90,12 @@ def _recode_first(task: Task) -> Classes:
 
 def _recode_next(task: Task) -> Classes:
     from sequester.methods.full_domain.search import full_domain
-    from sequester.methods.series_guard.watch import Watch
+    from sequester.methods.series_guard.guard import SeriesGuard
 
     if task.options.suppression:
         message = "must be 0 in a series: whoever is left out would be seen to leave"
         raise PolicyError(Problem(message, key="method.suppression"))
-    watch = Watch.of(task.history, task.codes, against=task.against)
+    watch = SeriesGuard.of(task.history, task.codes, against=task.against)
     return full_domain(*task.table, loss=task.options.loss, watch=watch, floor=_floor(task))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.series_guard.frame import Columns
@@ -52,7 +52,7 @@ class Stock:
         columns: Columns,
         codes: NDArray[np.int32],
         domains: tuple[Hierarchy, ...],
-        guard: Guard,
+        guard: ClassGuard,
         *,
         cuts: Cuts,
         regroup: bool,

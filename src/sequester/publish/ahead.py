@@ -22,7 +22,7 @@ from sequester.history.past import Past
 from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.lifetime.group import group
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.metrics.loss import ail
@@ -212,7 +212,7 @@ class _Future:
             past = Past(histories, who, now, np.zeros(len(who), np.bool_))
             try:
                 classes = group(
-                    past, codes, self.records.quasi_domains, Guard.of(requirement, values), lifetime=lifetime
+                    past, codes, self.records.quasi_domains, ClassGuard.of(requirement, values), lifetime=lifetime
                 )
             except GuaranteeError:
                 ends = number

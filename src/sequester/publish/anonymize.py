@@ -16,7 +16,7 @@ from sequester.history.past import Past
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import Published
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
@@ -63,7 +63,9 @@ def anonymize(
         _refuse_hopeless(snapshot, requirement, population)
     tell(1)
     try:
-        classes = static_classes(snapshot, policy, Guard.of(requirement, snapshot.sensitive, population=population))
+        classes = static_classes(
+            snapshot, policy, ClassGuard.of(requirement, snapshot.sensitive, population=population)
+        )
     except GuaranteeError:
         # Which promise the table as a whole breaks says more than that no levels will do.
         _refuse_hopeless(snapshot, requirement, population)
@@ -160,6 +162,6 @@ def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
             )
 
 
-def static_classes(snapshot: Snapshot, policy: Policy, guard: Guard, past: Past | None = None) -> Classes:
+def static_classes(snapshot: Snapshot, policy: Policy, guard: ClassGuard, past: Past | None = None) -> Classes:
     """Classes of one table by the policy's method, whatever was published before."""
     return method_of(policy.method).first(task_of(snapshot, policy, guard, past=past))

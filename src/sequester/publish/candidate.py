@@ -19,7 +19,7 @@ from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import merge_next, method_of
 from sequester.metrics.loss import ail
@@ -54,7 +54,7 @@ class Candidate:
     roster: Roster
     records: Snapshot
     past: Past
-    guard: Guard
+    guard: ClassGuard
     classes: Classes
     order: NDArray[np.int64]
     table: pa.Table
@@ -107,7 +107,7 @@ def make_candidate(
     these records that the method has made already, to be judged.
     """
     requirement = Requirement.from_policy(policy, records.sensitive_domains)
-    guard = Guard.of(requirement, records.sensitive)
+    guard = ClassGuard.of(requirement, records.sensitive)
     printed = partial(as_printed, domains=records.quasi_domains, numbers=policy.output.numbers)
     method = method_of(policy.method)
     task = task_of(records, policy, guard, past=past, seed=seed, registered=registered, progress=progress)

@@ -24,7 +24,7 @@ from sequester.history.past import Past
 from sequester.history.seats import Seats
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import State
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.pods.frontier import frontier
 from sequester.methods.pods.make import make
@@ -148,7 +148,7 @@ def make_podded(
         roster=Roster(np.arange(len(snapshot)), nobody, nobody, nobody),
         records=records,
         past=past,
-        guard=Guard.of(requirement, records.sensitive),
+        guard=ClassGuard.of(requirement, records.sensitive),
         classes=classes,
         order=order,
         table=write_table(records, classes, order, numbers=policy.output.numbers),

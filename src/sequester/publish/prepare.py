@@ -25,7 +25,7 @@ from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import Entry, State
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
 from sequester.policy.fingerprint import fingerprint
@@ -353,7 +353,7 @@ def _again(past: Past, records: Snapshot, policy: Policy) -> Classes:
     """The classes of the last release."""
     from sequester.methods.merge import merge
 
-    guard = Guard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
+    guard = ClassGuard.of(Requirement.from_policy(policy, records.sensitive_domains), records.sensitive)
     return merge(past, records.quasi, records.quasi_domains, guard, against=policy.protect.against)
 
 

@@ -12,7 +12,7 @@ from sequester.attacks.audit import Audit
 from sequester.attacks.registry import attack_of
 from sequester.errors import GuaranteeError
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.registry import method_of
@@ -101,7 +101,7 @@ def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str
     return {name: now * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
 
 
-def _cut(records: Snapshot, guard: Guard, rows: np.ndarray, *, regroup: bool = False) -> Classes:
+def _cut(records: Snapshot, guard: ClassGuard, rows: np.ndarray, *, regroup: bool = False) -> Classes:
     return mondrian(
         records.quasi[:, rows],
         records.quasi_domains,

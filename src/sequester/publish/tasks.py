@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.method import Progress, Task
 from sequester.policy.model import Policy, Specialize
 
@@ -17,7 +17,7 @@ from sequester.policy.model import Policy, Specialize
 def task_of(
     records: Snapshot,
     policy: Policy,
-    guard: Guard,
+    guard: ClassGuard,
     *,
     past: Past | None = None,
     seed: Sequence[int] = (0,),

@@ -19,7 +19,7 @@ _DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Guard:
+class ClassGuard:
     """`values` is (records, views) positions in the flat value counts; `population` is (people, attributes) codes.
 
     `known` is how many of the population must fit every published box, 0 for no such demand. `views` are what the
@@ -43,7 +43,7 @@ class Guard:
         sensitive: NDArray[np.int32],
         *,
         population: NDArray[np.int32] | None = None,
-    ) -> Guard:
+    ) -> ClassGuard:
         """The guard of a requirement over records with these sensitive codes (attributes, records).
 
         `population` has one row per quasi-identifier, as the records do; it is needed for k-map only.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.join import cluster
 from sequester.methods.cluster.subset import Rule, choose, refine
@@ -28,7 +28,7 @@ Ints = NDArray[np.int32]
 Progress = Callable[[str, int, int], None]
 
 
-def cluster_table(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, method: Cluster) -> Classes:
+def cluster_table(codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, method: Cluster) -> Classes:
     """Classes of one table, given as codes (attributes, records)."""
     classes = cluster(codes, domains, _coarse(guard, method, codes.shape[1]), similarity=method.similarity)
     return _narrowed(classes, codes, domains, guard, method)
@@ -38,7 +38,7 @@ def cluster_next(
     past: Past,
     codes: Ints,
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     method: Cluster,
     *,
     against: Collection[str],
@@ -70,7 +70,7 @@ def cluster_next(
     )
 
 
-def _coarse(guard: Guard, method: Cluster, records: int) -> Guard:
+def _coarse(guard: ClassGuard, method: Cluster, records: int) -> ClassGuard:
     """The guard with clusters so large that there are about as many as asked for."""
     if method.clusters is None:
         return guard
@@ -78,7 +78,9 @@ def _coarse(guard: Guard, method: Cluster, records: int) -> Guard:
     return replace(guard, limits=guard.limits._replace(k=k))
 
 
-def _narrowed(classes: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, method: Cluster) -> Classes:
+def _narrowed(
+    classes: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, method: Cluster
+) -> Classes:
     if method.gain is None and method.weight is None:
         return classes
     chosen = choose(classes.lo, classes.hi, domains, Rule(threshold=method.gain, weight=method.weight))

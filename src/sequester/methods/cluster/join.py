@@ -28,7 +28,7 @@ from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
 
 if TYPE_CHECKING:
-    from sequester.methods.class_guard.guard import Guard
+    from sequester.methods.class_guard.guard import ClassGuard
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -45,7 +45,9 @@ LARGEST_K, PARTS = 32, 8
 _PASSES = 2
 
 
-def cluster(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, similarity: float | None = None) -> Classes:
+def cluster(
+    codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, *, similarity: float | None = None
+) -> Classes:
     """Clusters of the records, given as codes (attributes, records), each of them safe.
 
     `similarity` of records is 1 less the mean width of the box around them, from 0 to 1: records join a cluster as
@@ -62,7 +64,9 @@ def cluster(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, simila
     return found
 
 
-def clusters(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, similarity: float | None = None) -> Classes:
+def clusters(
+    codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, *, similarity: float | None = None
+) -> Classes:
     """As `cluster`; records that are not safe even together are one cluster."""
     from sequester.methods.cluster.join_kernels import bound_members, merge_windows, move_windows
 
@@ -105,7 +109,7 @@ def clusters(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, simil
     return regrouped(found, codes, domains, guard) if similarity is None and records <= SMALL else found
 
 
-def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard) -> tuple[Longs, Ints]:
+def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard) -> tuple[Longs, Ints]:
     """The records by classes of gain cuts, and what is not torn apart: single records, or of a large k runs in them."""
     if guard.limits.k <= LARGEST_K:
         unit = np.arange(len(base.member), dtype=np.int32)
@@ -114,7 +118,7 @@ def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: Gu
     return np.lexsort((runs, base.member)), runs
 
 
-def in_order(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, size: int) -> Ints:
+def in_order(codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, size: int) -> Ints:
     """Per record the number of its run: gain cuts down to so many records, near runs with near numbers."""
     none = np.zeros(0, np.int64)
     free = guard.limits._replace(k=size, first=np.zeros(1, np.int64), numerator=none, denominator=none)
@@ -122,7 +126,7 @@ def in_order(codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, size: in
     return mondrian(codes, domains, replace(guard, limits=free, values=values, known=0)).member
 
 
-def _is_safe(found: Classes, guard: Guard) -> bool:
+def _is_safe(found: Classes, guard: ClassGuard) -> bool:
     from sequester.methods.loops.tree import safe_classes
 
     return bool(safe_classes(found.member.astype(np.int64), guard.values, len(found), guard.limits).all())

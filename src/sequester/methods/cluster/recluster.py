@@ -6,7 +6,7 @@ is: then the cluster publishes the same values as before, and who of both has wh
 m-invariance, Xiao and Tao, without counterfeits). All other newcomers form clusters among themselves, which hide them,
 and such a cluster joins one of the last release where they are similar enough (grow-only lemma).
 
-Every cluster that did not just stay is judged by the `Watch`. Those that are not safe merge with near ones and are
+Every cluster that did not just stay is judged by `SeriesGuard`. Those that are not safe merge with near ones and are
 judged again. In the end the blocks of the series Mondrian split and merge whatever loses less and is safe, up to the
 whole table.
 """
@@ -27,12 +27,12 @@ from scipy.sparse.csgraph import connected_components
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.join import cluster, clusters, in_order
 from sequester.methods.mondrian.forest import Forest, Progress
 from sequester.methods.mondrian.republish import TRIALS_REGROUPED
-from sequester.methods.series_guard.watch import Verdict, Watch
+from sequester.methods.series_guard.guard import SeriesGuard, Verdict
 from sequester.methods.stock import Stock, around, hulls
 
 Ints = NDArray[np.int32]
@@ -55,7 +55,7 @@ def recluster(
     past: Past,
     codes: Ints,
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     against: Collection[str],
     similarity: float | None = None,
@@ -68,7 +68,7 @@ def recluster(
     loses nothing. Raises GuaranteeError when even the coarsest classes are not safe: then too few people joined, left
     or came back, and some of them must be held back. The same seed gives the same clusters.
     """
-    watch = Watch.of(past, codes, against=against)
+    watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
         return around(cluster(codes, domains, guard, similarity=similarity), past, codes)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts="gain", regroup=False)
@@ -99,10 +99,10 @@ class _Table:
     """The next table beside the last release; `stock` has its components, and what every record adds to a box."""
 
     past: Past
-    watch: Watch
+    watch: SeriesGuard
     codes: Ints
     domains: tuple[Hierarchy, ...]
-    guard: Guard
+    guard: ClassGuard
     stock: Stock
     similarity: float | None
 

@@ -35,7 +35,7 @@ from sequester.methods.classes import Classes
 from sequester.metrics.gain import quasi_gain, quasi_loss
 
 if TYPE_CHECKING:
-    from sequester.methods.class_guard.guard import Guard
+    from sequester.methods.class_guard.guard import ClassGuard
 
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ def choose(lo: Integers, hi: Integers, domains: Sequence[Hierarchy], rule: Rule)
 def refine(
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     member: Integers,
     lo: Integers,
     hi: Integers,
@@ -184,7 +184,7 @@ def refine(
     return Classes(result, low, high)
 
 
-def _check_safe(cluster: NDArray[np.int64], values: NDArray[np.int32], guard: Guard) -> None:
+def _check_safe(cluster: NDArray[np.int64], values: NDArray[np.int32], guard: ClassGuard) -> None:
     from sequester.methods.loops.tree import safe_classes
 
     _, compact = np.unique(cluster, return_inverse=True)
@@ -210,7 +210,7 @@ def _to_cut(rows: NDArray[np.int32], begins: NDArray[np.int64], least: int, *, k
     return list(zip(begins[worth].tolist(), ends[worth].tolist(), strict=True))
 
 
-def _people(guard: Guard, rows: NDArray[np.int32], lo: Integers, hi: Integers, subset: Mask) -> NDArray[np.int32]:
+def _people(guard: ClassGuard, rows: NDArray[np.int32], lo: Integers, hi: Integers, subset: Mask) -> NDArray[np.int32]:
     """Who of the population lies in the range of a cluster on its subset, on which they then agree with its rows."""
     kept = np.flatnonzero(subset)
     inside = ((guard.population[:, kept] >= lo[kept]) & (guard.population[:, kept] <= hi[kept])).all(axis=1)

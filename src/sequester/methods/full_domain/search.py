@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.methods.cells import Cells, make_room, pack
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
 from sequester.methods.full_domain.lattice import Node, Verdict, cheapest
 
 if TYPE_CHECKING:
-    from sequester.methods.series_guard.watch import Watch
+    from sequester.methods.series_guard.guard import SeriesGuard
 
 _LARGEST_LATTICE = 20_000_000
 _LARGEST_WITNESS = 4_000_000
@@ -32,11 +32,11 @@ _SEPARABLE = ("ncp", "ail", "precision", "entropy")
 def full_domain(
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     loss: str = "ncp",
     suppression: float = 0.0,
-    watch: Watch | None = None,
+    watch: SeriesGuard | None = None,
     floor: Node | None = None,
 ) -> Classes:
     """Recode all records (attributes, records) to the levels that lose least and are safe.
@@ -100,11 +100,11 @@ class Watched:
     nothing about other nodes.
     """
 
-    def __init__(self, judge: Judge, watch: Watch, floor: Node) -> None:
+    def __init__(self, judge: Judge, watch: SeriesGuard, floor: Node) -> None:
         self.judge, self.watch, self.floor = judge, watch, floor
 
     def __call__(self, node: Node) -> Verdict:
-        from sequester.methods.series_guard.watch import Verdict as Answer
+        from sequester.methods.series_guard.guard import Verdict as Answer
 
         if any(level < least for level, least in zip(node, self.floor, strict=True)):
             return Verdict(np.inf, 0.0, np.inf)
@@ -125,7 +125,7 @@ class Judge:
         self,
         cells: Cells,
         domains: Sequence[Hierarchy],
-        guard: Guard,
+        guard: ClassGuard,
         *,
         loss: str,
         budget: int,

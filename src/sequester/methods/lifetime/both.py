@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import broken, nobody_fits, prospects
 from sequester.methods.lifetime.survivals import Survivals
@@ -41,7 +41,7 @@ def group_both(
     past: Past,
     codes: Ints,
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     lifetime: Lifetime,
     against: Collection[str],
@@ -85,7 +85,7 @@ def _joined(
     base: Classes,
     codes: Ints,
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     survivals: Survivals,
     share: NDArray[np.float64],
     counted: Longs,

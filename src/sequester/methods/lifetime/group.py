@@ -24,7 +24,7 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.lifetime import DOUBT, Strategy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.neighborhoods import bearable, neighborhoods, under_k
@@ -58,7 +58,7 @@ _CHUNK = 1 << 14
 _NEIGHBORS = 4
 
 
-def group(past: Past, codes: Ints, domains: tuple[Hierarchy, ...], guard: Guard, *, lifetime: Lifetime) -> Classes:
+def group(past: Past, codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, *, lifetime: Lifetime) -> Classes:
     """Classes of the next table, given as codes (attributes, records), for all views whose values change.
 
     They keep the lifetime guarantee. People of neighborhoods that can be in no class have the class -1. Raises
@@ -152,7 +152,7 @@ class _Table:
 
     codes: Ints
     domains: tuple[Hierarchy, ...]
-    guard: Guard
+    guard: ClassGuard
     survivals: Survivals
     share: Floats
 

@@ -31,7 +31,7 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.guarantees.lifetime import DOUBT, Strategy, survival
 from sequester.history.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import WORTH, changing_values, nobody_fits
@@ -63,7 +63,7 @@ def regions(
     past: Past,
     codes: Ints,
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     lifetime: Lifetime,
     registered: Ints,
@@ -160,7 +160,7 @@ class Registry:
         cls,
         codes: Ints,
         domains: tuple[Hierarchy, ...],
-        guard: Guard,
+        guard: ClassGuard,
         column: Ints,
         *,
         links: NDArray[np.bool_],

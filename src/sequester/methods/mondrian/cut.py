@@ -20,7 +20,7 @@ from sequester.errors import PolicyError
 from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
-    from sequester.methods.class_guard.guard import Guard
+    from sequester.methods.class_guard.guard import ClassGuard
 
 _PARALLEL_FROM = 100_000
 
@@ -28,7 +28,7 @@ _PARALLEL_FROM = 100_000
 def mondrian(
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     cuts: Literal["gain", "median", "relaxed"] = "gain",
     regroup: bool = False,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
-from sequester.methods.series_guard.watch import Verdict, Watch
+from sequester.methods.class_guard.guard import ClassGuard
+from sequester.methods.series_guard.guard import SeriesGuard, Verdict
 from sequester.methods.stock import Stock, hulls
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Forest:
     """
 
     stock: Stock
-    guard: Guard
+    guard: ClassGuard
     record: Longs
     begin: Longs
     end: Longs
@@ -64,10 +64,10 @@ class Forest:
     def of(
         cls,
         past: Past,
-        watch: Watch,
+        watch: SeriesGuard,
         stock: Stock,
         domains: tuple[Hierarchy, ...],
-        guard: Guard,
+        guard: ClassGuard,
         *,
         trials: int,
         seed: int,
@@ -171,7 +171,7 @@ class Forest:
         slots[found] = np.concatenate([[0], np.cumsum(here)])[slot[:-1]]
         return replace(self, label=label[:, here], slot=slots)
 
-    def settle(self, watch: Watch, progress: Progress | None = None) -> Longs:
+    def settle(self, watch: SeriesGuard, progress: Progress | None = None) -> Longs:
         """Per record its class: the cheapest choice of which every part is safe."""
         from sequester.methods.loops.tree import choose
 
@@ -232,7 +232,7 @@ class Forest:
                 following = self._place(node, int(choice[node]), member, following)
         return member
 
-    def _judge(self, watch: Watch, nodes: list[int], choice: Longs) -> Mask:
+    def _judge(self, watch: SeriesGuard, nodes: list[int], choice: Longs) -> Mask:
         """Whether what these nodes chose is safe, all at once."""
         from sequester.methods.loops.tree import safe_classes
 
@@ -304,7 +304,7 @@ def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats
     return np.asarray(staying, np.float64), np.asarray(everything, np.float64)
 
 
-def _crowd(past: Past, watch: Watch, stock: Stock, guard: Guard, rank: Longs) -> tuple[Crowd, Longs]:
+def _crowd(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank: Longs) -> tuple[Crowd, Longs]:
     """Everybody in units, in the order of the tree, and where each place of the order begins."""
     from sequester.methods.mondrian.node_kernels import Crowd
 

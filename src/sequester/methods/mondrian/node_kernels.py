@@ -1,7 +1,7 @@
 """The people of one node of the tree, in classes that are still being cut, and cheap tests of a cut against the past.
 
 Most tests are sufficient or necessary, not exact: what passes them is judged exactly afterwards
-(`methods.series_guard.watch`), and what fails them is not worth judging.
+(`methods.series_guard.guard`), and what fails them is not worth judging.
 """
 
 from __future__ import annotations

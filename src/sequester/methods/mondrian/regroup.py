@@ -18,7 +18,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
-    from sequester.methods.class_guard.guard import Guard
+    from sequester.methods.class_guard.guard import ClassGuard
 
 WINDOW = 600
 """People per window."""
@@ -33,7 +33,7 @@ Haste takes a tenth of the time and saves about four fifths as much.
 """
 
 
-def regrouped(classes: Classes, codes: NDArray[np.int32], domains: tuple[Hierarchy, ...], guard: Guard) -> Classes:
+def regrouped(classes: Classes, codes: NDArray[np.int32], domains: tuple[Hierarchy, ...], guard: ClassGuard) -> Classes:
     """The classes of these records (attributes, records), all in one, shared out again; `guard` is over them."""
     from sequester.methods.loops.tree import unit_tree
     from sequester.methods.mondrian.regroup_kernels import regroup

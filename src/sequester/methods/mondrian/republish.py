@@ -3,7 +3,7 @@
 The people of the history fall into components, linked by any class of any release; nothing published about one says
 anything about another. Components and classes of newcomers are the units of a tree of neighbours. In every node of few
 people a compiled search looks for classes with less loss than the units have as they are; from all nodes those are
-chosen that lose least together, judged exactly (`Watch`), and what fails is struck out until everything chosen is safe.
+chosen that lose least together, judged exactly (`SeriesGuard`), and what fails is struck out until all are safe.
 While nobody leaves, units as they are (the merge approach) are always a safe choice, so the result loses no more.
 """
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.forest import Forest, Progress
-from sequester.methods.series_guard.watch import Watch
+from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.stock import Cuts, Stock, around
 
 TRIALS, TRIALS_REGROUPED = 24, 8
@@ -31,7 +31,7 @@ def republish(
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     against: Collection[str],
     cuts: Cuts = "gain",
@@ -66,7 +66,7 @@ def publish_blocks(
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     against: Collection[str],
     cuts: Cuts,
@@ -76,7 +76,7 @@ def publish_blocks(
     progress: Progress | None = None,
 ) -> Classes:
     """As `republish`; without trials units stay as they are where that is safe."""
-    watch = Watch.of(past, codes, against=against)
+    watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
         return around(mondrian(codes, domains, guard, cuts=cuts, regroup=regroup), past, codes)
     stock = Stock.of(past, watch.columns, codes, domains, guard, cuts=cuts, regroup=regroup)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.history import History
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import EQUAL, Limits
 from sequester.methods.specialize.bcf_kernels import Before
 
@@ -198,7 +198,7 @@ def _alone(past: Past, cuts: Cuts, views: Sequence[int], one: int, other: int) -
     return np.hstack([np.zeros((len(later), 0), np.int64), *found])
 
 
-def limits_of(past: Past, guard: Guard, views: Sequence[int]) -> tuple[Limits, Mask]:
+def limits_of(past: Past, guard: ClassGuard, views: Sequence[int]) -> tuple[Limits, Mask]:
     """The criteria of the guard over the values of these histories, and per view whether there are any.
 
     Closeness is left out: it compares with the whole table, which nothing is excluded from.

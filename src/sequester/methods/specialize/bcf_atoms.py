@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.cells import classify
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.specialize.bcf_kernels import Atoms, Before, Joins
 
 Longs = NDArray[np.int64]
@@ -20,7 +20,7 @@ def atoms_of(
     past: Past,
     codes: NDArray[np.int32],
     domains: Sequence[Hierarchy],
-    guard: Guard,
+    guard: ClassGuard,
     before: Before,
     views: Sequence[int],
 ) -> tuple[Atoms, NDArray[np.int32], NDArray[np.int32]]:

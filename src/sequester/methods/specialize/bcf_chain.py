@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
 from sequester.methods.specialize.refine import specialize
@@ -53,7 +53,7 @@ def new_chain(
     classes: Classes,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     loss: Literal["ncp", "precision"] = "ncp",
 ) -> NewChain | None:

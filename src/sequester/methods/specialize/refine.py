@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import PolicyError, Problem
 from sequester.methods.cells import Cells
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
 
@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 def specialize(
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     loss: Loss = "ncp",
     score: Score = "loss",

@@ -3,14 +3,14 @@
 Everything starts as `*`, the best specialization first, as for a single table. A specialization is looked at only in
 the classes it splits. What breaks a monotone promise is dropped for good: the static criteria, at least k rows for
 everybody who exists in every forward, cross and backward attack against any earlier release and in their
-compositions, the certificate, and what `Watch` calls NO. What breaks another is set aside and tried again once the
+compositions, the certificate, and what `SeriesGuard` denies. What breaks another is set aside and tried again once the
 class that stood in its way has been split: the criteria on what remains after excluding cracked rows (section 7.2),
 the multiset intersection, and the forward anonymity as printed, which counts targets nobody can be. So every state is
 safe, nothing has to be undone, and no safe specialization is left at the end (Algorithm 1 of the paper drops them all
 for good and stops short).
 
 Rows that remain are counted by the closed forms where all earlier releases are cuts. Otherwise these are upper bounds
-that only reject, and `Watch` has the last word; it also judges for the insider, unless everybody's companions already
+that only reject, and `SeriesGuard` has the last word; it also judges for the insider, unless companions already
 show that nothing can be learned.
 """
 
@@ -28,9 +28,9 @@ from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.history.boxes import intersecting
 from sequester.history.past import Past
 from sequester.methods.cells import classify
-from sequester.methods.class_guard.guard import Guard
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.series_guard.watch import Verdict, Watch
+from sequester.methods.series_guard.guard import SeriesGuard, Verdict
 from sequester.methods.specialize.bcf import Cuts, before_of, blocked_by, limits_of
 from sequester.methods.specialize.bcf_atoms import atoms_of, joins_of, left_alone
 from sequester.methods.specialize.bcf_kernels import Atoms, Before, Demand, Joins, Room, Split
@@ -46,7 +46,7 @@ def respecialize(
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
-    guard: Guard,
+    guard: ClassGuard,
     *,
     against: Collection[str],
     loss: Loss = "ncp",
@@ -110,7 +110,7 @@ class Refinement:
     record_atom: NDArray[np.int32]
     atoms: Atoms
     grid: Grid
-    guard: Guard
+    guard: ClassGuard
     before: Before
     cuts: Cuts
     demand: Demand
@@ -119,8 +119,8 @@ class Refinement:
     room: Room
     queue: Queue
     printed: bool
-    insider: Watch | None
-    neighbor: Watch | None
+    insider: SeriesGuard | None
+    neighbor: SeriesGuard | None
     stamp: Longs
     left: Longs
     small: NDArray[np.bool_]
@@ -136,7 +136,7 @@ class Refinement:
         past: Past,
         codes: NDArray[np.int32],
         domains: tuple[Hierarchy, ...],
-        guard: Guard,
+        guard: ClassGuard,
         *,
         against: Collection[str],
         loss: Loss = "ncp",
@@ -202,8 +202,8 @@ class Refinement:
             room=room,
             queue=Queue(Rating.of(score, taxonomies, grid, codes=codes, label=label)),
             printed=printed,
-            insider=Watch.of(past, codes, against=["insider"]) if insider and not certificate else None,
-            neighbor=Watch.of(past, codes, against=["neighbor"]) if neighbor and not cuts.nested else None,
+            insider=SeriesGuard.of(past, codes, against=["insider"]) if insider and not certificate else None,
+            neighbor=SeriesGuard.of(past, codes, against=["neighbor"]) if neighbor and not cuts.nested else None,
             stamp=np.zeros(count + 1, np.int64),
             left=np.full((count + 1, 2), MANY),
             small=np.zeros(count + 1, np.bool_),
@@ -350,7 +350,7 @@ class Refinement:
         return counts[part]
 
     def _watched(self, offer: Offer, split: Split) -> int:
-        """What `Watch` says where counting is not enough."""
+        """What `SeriesGuard` says where counting is not enough."""
         if self.insider is None and self.neighbor is None:
             return YES
         kept = np.ones(self.number, np.bool_)

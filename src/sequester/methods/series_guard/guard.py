@@ -53,7 +53,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Watch:
+class SeriesGuard:
     """What was published before, prepared to judge many proposals for the next table."""
 
     past: Past
@@ -63,7 +63,7 @@ class Watch:
     neighbor: bool
 
     @classmethod
-    def of(cls, past: Past, codes: Ints, *, against: Collection[str]) -> Watch:
+    def of(cls, past: Past, codes: Ints, *, against: Collection[str]) -> SeriesGuard:
         """The guard of the next table of a series; `codes` are its records, (attributes, records)."""
         if codes.shape[1] != len(past):
             raise ValueError("a series is watched over the records it was given people for")
