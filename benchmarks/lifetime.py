@@ -21,7 +21,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
 from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 COUNT, RELEASES, K, L = 200_000, 20, 5, 2
 # The common conditions are ordinary; the others are of less than a twenty-ninth of the people each.

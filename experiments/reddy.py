@@ -41,7 +41,7 @@ from sequester.methods.mondrian.republish import republish
 from sequester.metrics.gain import Gain, linking, mean, quasi_gain, quasi_loss
 from sequester.metrics.loss import ail
 from sequester.policy import Policy
-from sequester.policy.model import Cluster
+from sequester.policy.methods import Cluster
 
 K, CONFIDENCE, GAIN = 5, 0.5, 0.05
 CLUSTERS, CONSENT = (100, 200, 300), (25, 50, 100)

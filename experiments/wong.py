@@ -35,7 +35,7 @@ from sequester.methods.lifetime.group import group
 from sequester.methods.lifetime.regions import regions
 from sequester.metrics.queries import query_error
 from sequester.policy import Policy
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 ROUNDS, K, QUERIES = 20, 5, 5_000
 SHOWN = (1, 5, 10, 15, 20)

@@ -17,7 +17,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 from series import axis
 
 LEAVES = 8

@@ -21,7 +21,7 @@ from sequester.guarantees.lifetime import (
 )
 from sequester.methods.lifetime.group import broken
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 # l, k', the ratio as printed, and as it is.
 TABLE_1 = [

@@ -22,7 +22,8 @@ from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
 from sequester.guarantees.criterion import Criterion
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.policy.model import Diversity, Policy
+from sequester.policy.model import Policy
+from sequester.policy.protect import Diversity
 from sequester.rational import exact
 
 often = settings(max_examples=80, deadline=None)

@@ -22,7 +22,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import _Table, broken, group, prospects
 from sequester.methods.lifetime.neighborhoods import neighborhoods
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 from series import Series, series
 
 SHORT = [

@@ -26,7 +26,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.regions import Earlier, Registry, Values, regions
 from sequester.policy import Policy
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 STRATEGIES = [
     Lifetime(l=2.0, releases=1),

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from sequester.attacks.adversary import ADVERSARIES
 from sequester.attacks.registry import ATTACKS, attack_of, attacks_of
-from sequester.methods.registry import METHODS
+from sequester.methods.registry import PLACES, method_named
 from sequester.policy.phrase import METHODS as OFFERED
 
 AUDIT = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
 
 
 def test_every_method_that_a_policy_offers_is_declared_and_no_other() -> None:
-    assert METHODS.keys() == OFFERED.keys()
-    assert all(name == method.name for name, method in METHODS.items())
+    assert PLACES.keys() == OFFERED.keys()
+    assert all(name == method_named(name).name for name in PLACES)
 
 
 def test_only_static_does_not_look_back() -> None:
-    assert [method.name for method in METHODS.values() if not method.looks_back] == ["static"]
+    assert [name for name in PLACES if not method_named(name).looks_back] == ["static"]
 
 
 def test_attacks_have_different_names_and_titles_and_are_found_by_name() -> None:

@@ -29,7 +29,8 @@ from sequester.ingest.published import (
 )
 from sequester.metrics.loss import losses
 from sequester.metrics.queries import query_error
-from sequester.policy.model import Pods, Policy
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.rational import exact
 
 

@@ -6,17 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sequester.policy.model import (
-    Consent,
-    Diversity,
-    Drift,
-    Identifier,
-    Insensitive,
-    Pods,
-    Policy,
-    QuasiIdentifier,
-    Sensitive,
-)
+from sequester.policy.methods import Pods
+from sequester.policy.model import Consent, Drift, Identifier, Insensitive, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.protect import Diversity
 
 _KNOWS = {
     "outsider": "sees one release and knows a person's quasi-identifiers",

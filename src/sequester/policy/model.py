@@ -1,42 +1,33 @@
 """The policy as strict, frozen models. Unknown keys are errors, and numbers are not guessed from text.
 
-The models only describe. Loading with line numbers is in `load`, checks across keys are in `checks`, and what
-pydantic says is put into words in `phrase`.
+What is promised is in `protect`, how releases are made in `methods`. The models only describe: loading with line
+numbers is in `load`, checks across keys are in `checks`, and what pydantic says is put into words in `phrase`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
+
+from sequester.policy.base import LARGEST, Fraction, Many, Pair, Strict
+from sequester.policy.methods import MethodOptions, Mondrian, Pods
+from sequester.policy.protect import Protect
 
 # Passed as validation context by `load`, which has run the checks across keys itself.
 CHECKED = {"sequester": "checked"}
 
 # Of a series or a release: file systems take 255, and more is put before and after a name.
 LONGEST_NAME = 100
-# Counts beyond this are mistakes, and overflow in compiled loops.
-_LARGEST = 1_000_000_000
 _LONGEST_CODE = 255
 
 Missing = Annotated[
     Literal["refuse", "category", "suppress"],
     Field(description="What a missing cell means: an error, a value of its own, or a record left out."),
 ]
-Fraction = Annotated[float, Field(gt=0, le=1)]
-
 # The first and the last band may be open-ended.
 Edge = Annotated[float, Field(allow_inf_nan=True)]
-
-T = TypeVar("T")
-# Strict models take no list for a tuple; files have only lists.
-Many = Annotated[tuple[T, ...], BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
-Pair = Annotated[tuple[T, T], BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
 class Identifier(Strict):
@@ -61,7 +52,7 @@ class Consent(Strict):
     wait: int = Field(
         0,
         ge=0,
-        le=_LARGEST,
+        le=LARGEST,
         description="Series: for how many releases a withdrawal may wait until enough others hide it.",
     )
 
@@ -146,217 +137,6 @@ class Sensitive(Strict):
 Attribute = Annotated[Identifier | Insensitive | Consent | QuasiIdentifier | Sensitive, Field(discriminator="role")]
 
 
-class Diversity(Strict):
-    """l-diversity (Machanavajjhala et al.): every class has l well represented sensitive values."""
-
-    kind: Literal["distinct", "entropy", "recursive"] = Field(description="How values are counted as represented.")
-    l: float = Field(ge=1, description="How many values; whole for distinct and recursive.")  # noqa: E741 - the name of the parameter everywhere
-    c: float | None = Field(None, gt=0, description="recursive: the most frequent value stays below c times the tail.")
-
-
-class Closeness(Strict):
-    """t-closeness (Li et al.): the distribution in every class is within t of the table's."""
-
-    t: float = Field(ge=0, le=1, description="The largest distance between two distributions, from 0 to 1.")
-    distance: Literal["equal", "ordered", "hierarchical"] | None = Field(
-        None, description="Default: ordered for numbers, hierarchical with a hierarchy, else equal."
-    )
-
-
-class PopulationMap(Strict):
-    """k-map (Sweeney): every published box fits at least k people of a population table."""
-
-    k: int = Field(ge=1, le=_LARGEST, description="How many people of the population fit each published row.")
-    population: str = Field(description="A file with the quasi-identifier columns of the population.")
-
-
-class Lifetime(Strict):
-    """Global guarantee (Wong et al.): nobody was ever linked to a value with more than 1/l, over all releases."""
-
-    l: float = Field(gt=1, description="Nobody is linked to a value with more than 1/l.")  # noqa: E741
-    strategy: Literal["constant-ratio", "geometric"] = Field(
-        "constant-ratio", description="How the risk is spread over the releases."
-    )
-    releases: int | None = Field(
-        None, ge=1, le=_LARGEST, description="constant-ratio: the number of releases planned for."
-    )
-    alpha: float | None = Field(None, gt=1, description="geometric: how much larger than the minimum ratio to stay.")
-    registered: str | None = Field(
-        None,
-        description="A file with the quasi-identifiers of everybody who may be in a release; nobody knows who is.",
-    )
-
-
-Adversary = Literal["outsider", "neighbor", "insider", "lifetime"]
-
-
-class Protect(Strict):
-    """What is promised."""
-
-    k: int = Field(ge=1, le=_LARGEST, description="Every class has at least k people.")
-    confidence: Fraction | dict[str, Fraction] | None = Field(
-        None,
-        description="Nobody is tied to one sensitive value with more than this; per value, '*' for the others.",
-    )
-    inferred: int | None = Field(
-        None,
-        ge=1,
-        le=_LARGEST,
-        description="Series: fewest rows that anything inferred from several releases may come down to; default k.",
-    )
-    lineage: int | None = Field(
-        None,
-        ge=2,
-        le=_LARGEST,
-        description="pods: most people whose values hang together, so that knowing one may tell the others; default 8.",
-    )
-    belief: Fraction | None = Field(
-        None, description="Nobody without prejudice may be surer of a value than this, given all releases."
-    )
-    against: Many[Adversary] = Field(("insider",), description="Adversaries of a series.")
-    diversity: Diversity | None = Field(None, description="l-diversity of every class.")
-    closeness: Closeness | None = Field(None, description="t-closeness of every class to the whole table.")
-    alpha: Fraction | dict[str, Fraction] | None = Field(
-        None, description="(alpha,k)-anonymity: bound on each (or each named) value's share of a class."
-    )
-    k_map: PopulationMap | None = Field(None, description="Every published row fits k people of a population.")
-    lifetime: Lifetime | None = Field(None, description="Transient values: a bound over all releases together.")
-    sensitive: Literal["each", "joint", "both"] = Field(
-        "each", description="Several sensitive attributes: protect each, their combination, or both."
-    )
-
-    @property
-    def fewest(self) -> int:
-        """Fewest rows that anything inferred across releases may come down to."""
-        return self.k if self.inferred is None else self.inferred
-
-
-Loss = Literal["ncp", "ail", "dm", "class-size", "precision", "entropy"]
-Cuts = Literal["gain", "median", "relaxed"]
-
-
-class Mondrian(Strict):
-    """Multidimensional recoding (LeFevre et al.)."""
-
-    name: Literal["mondrian"] = Field("mondrian", description="Cut the table into boxes, again and again.")
-    cuts: Cuts = Field("gain", description="gain: the cut that shortens ranges most; median, relaxed: as published.")
-    regroup: bool | None = Field(
-        None,
-        description="Share neighbouring classes out again: less loss, boxes may overlap. Default: in a series.",
-    )
-
-    def regroups(self, *, in_series: bool) -> bool:
-        """Whether classes are shared out again after the cuts."""
-        return (in_series and self.cuts == "gain") if self.regroup is None else self.regroup
-
-
-class FullDomain(Strict):
-    """One level per attribute, optimal for the chosen loss over the whole lattice."""
-
-    name: Literal["full-domain"] = Field(description="Give every attribute one level for the whole table.")
-    loss: Loss = Field("ncp", description="The measure of information loss that is made smallest.")
-    suppression: float = Field(0.0, ge=0, le=1, description="Largest fraction of records that may be left out.")
-
-
-class Specialize(Strict):
-    """Top-down specialization of taxonomy cuts; in a series, BCF-anonymity (Fung et al.)."""
-
-    name: Literal["specialize"] = Field(description="Start from the most general table and refine.")
-    loss: Literal["ncp", "precision", "entropy"] = Field("ncp", description="The measure that scores a refinement.")
-    score: Literal["loss", "discernibility", "information-gain", "loss-per-anonymity"] = Field(
-        "loss", description="Which refinement comes first: what it saves, the size of what it splits, or what it tells."
-    )
-    label: str | None = Field(
-        None, description="information-gain: the sensitive or insensitive column that refinements should tell about."
-    )
-    semantics: Literal["realised", "printed"] = Field(
-        "realised", description="Series: targets are people who exist, or every two comparable classes, as printed."
-    )
-    certificate: bool = Field(
-        False, description="Series: everybody keeps k companions with the same classes in all releases together."
-    )
-
-
-class Merge(Strict):
-    """Byun et al.'s merge: the classes of the last release as they are, and the newcomers among themselves."""
-
-    name: Literal["merge"] = Field(description="Keep the last release's classes; newcomers get classes of their own.")
-    cuts: Cuts = Field("gain", description="How the newcomers are cut, as in mondrian.")
-
-
-class Grow(Strict):
-    """Sweeney's advice to base a release on the last one: published rows stay, newcomers join them in groups."""
-
-    name: Literal["grow"] = Field(
-        description="Keep the last release's rows; newcomers join a class as a group, or get classes of their own."
-    )
-    cuts: Cuts = Field("gain", description="How the other newcomers are cut, as in mondrian.")
-
-
-class Group(Strict):
-    """Groups for values that change (Wong et al.): the lifetime guarantee, for the member with the worst history."""
-
-    name: Literal["group"] = Field(
-        description="Join neighbours until no value is too frequent for anybody's past; leave out whole neighborhoods."
-    )
-
-
-class Cluster(Strict):
-    """Incremental clustering (Reddy et al.): who comes joins the nearest cluster, and clusters only grow or merge."""
-
-    name: Literal["cluster"] = Field(description="Join similar records; clusters stay, grow and merge over releases.")
-    similarity: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Only records so similar join: 1 less the average share of a domain that they span together.",
-    )
-    clusters: int | None = Field(
-        None, ge=1, le=_LARGEST, description="About how many clusters a first table has; default: many."
-    )
-    gain: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Generalize only the attributes of each cluster that lose least and gain this much privacy.",
-    )
-    weight: float | None = Field(
-        None, ge=0, le=1, description="The same, by this weight of privacy gain against information loss."
-    )
-
-
-class Pods(Strict):
-    """Pods: people share their values out in smallest groups; every class is a union of them, and decoys fill gaps."""
-
-    name: Literal["pods"] = Field(description="Share values out in pods, mixed anew in every release; nobody waits.")
-    blind: bool = Field(
-        False,
-        description="Choose partners by quasi-identifiers alone, against who knows the method; more decoys.",
-    )
-    classes: Literal["mixed", "one-type"] = Field(
-        "mixed",
-        description="Pods with any values in one class, or only with the same: m-invariance (Xiao and Tao); more loss.",
-    )
-    leaving: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Share of people who will leave from release to release, for the first one; then it is known.",
-    )
-
-
-class Static(Strict):
-    """Every release on its own, as tools without a memory make it. For comparison: the series leaks."""
-
-    name: Literal["static"] = Field(description="Ignore what was published before; for comparison only.")
-    cuts: Cuts = Field("gain", description="How the table is cut, as in mondrian.")
-
-
-Method = Annotated[
-    Mondrian | FullDomain | Specialize | Merge | Grow | Group | Cluster | Pods | Static, Field(discriminator="name")
-]
-
-
 def _default_method(given: dict[str, Any]) -> Mondrian | Pods:
     """The method of a policy that names none, by what it says otherwise."""
     from sequester.policy.defaults import default_method
@@ -399,7 +179,9 @@ class Policy(Strict):
     person: str | None = Field(None, description="The column that says who a record is about; never published.")
     attributes: dict[str, Attribute] = Field(min_length=1, description="Every column of the table, by its name.")
     protect: Protect = Field(description="What is promised.")
-    method: Method = Field(default_factory=lambda given: _default_method(given), description="How a release is made.")
+    method: MethodOptions = Field(
+        default_factory=lambda given: _default_method(given), description="How a release is made."
+    )
     decoys: float = Field(
         0.05,
         ge=0,

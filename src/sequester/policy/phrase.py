@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from sequester.policy import model
+from sequester.policy import methods, model, protect
 from sequester.policy.document import KeyPath
 
 Issue = tuple[KeyPath, str]
@@ -21,14 +21,14 @@ def _by_tag(union: Any, tag: str) -> dict[str, type[BaseModel]]:
 
 
 ROLES = _by_tag(model.Attribute, "role")
-METHODS = _by_tag(model.Method, "name")
+METHODS = _by_tag(methods.MethodOptions, "name")
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): model.Policy,
-    ("protect",): model.Protect,
-    ("protect", "diversity"): model.Diversity,
-    ("protect", "closeness"): model.Closeness,
-    ("protect", "k_map"): model.PopulationMap,
-    ("protect", "lifetime"): model.Lifetime,
+    ("protect",): protect.Protect,
+    ("protect", "diversity"): protect.Diversity,
+    ("protect", "closeness"): protect.Closeness,
+    ("protect", "k_map"): protect.PopulationMap,
+    ("protect", "lifetime"): protect.Lifetime,
     ("output",): model.Output,
     ("input",): model.Input,
 }
@@ -102,9 +102,9 @@ def unknown_key(path: KeyPath, raw: Mapping[str, Any]) -> str:
     others = [role for role, fields in ROLES.items() if key in fields.model_fields]
     if len(path) == 3 and path[0] == "attributes" and others:
         return f"only {' and '.join(others)} attributes have this key. Available here: {', '.join(known)}"
-    methods = [name for name, fields in METHODS.items() if key in fields.model_fields]
-    if len(path) == 2 and path[0] == "method" and methods:
-        return f"only goes with method: {' or '.join(methods)}. Available here: {', '.join(known)}"
+    having = [name for name, fields in METHODS.items() if key in fields.model_fields]
+    if len(path) == 2 and path[0] == "method" and having:
+        return f"only goes with method: {' or '.join(having)}. Available here: {', '.join(known)}"
     return f"unknown key{closest(key, known) or '.'} Available: {', '.join(known)}"
 
 

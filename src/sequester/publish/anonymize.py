@@ -20,7 +20,8 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
-from sequester.policy.model import FullDomain, Pods, Policy
+from sequester.policy.methods import FullDomain, Pods
+from sequester.policy.model import Policy
 from sequester.publish.emit import as_printed, shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.release import Release

@@ -17,7 +17,8 @@ from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.pods.task import Bounds
-from sequester.policy.model import Pods, Policy
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.publish.roster import Crowd
 
 Codes = NDArray[np.int32]

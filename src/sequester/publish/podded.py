@@ -29,7 +29,8 @@ from sequester.methods.classes import Classes
 from sequester.methods.pods.frontier import frontier
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task
-from sequester.policy.model import Pods, Policy
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify, written
 from sequester.publish.candidate import Candidate
 from sequester.publish.emit import as_printed, write_table

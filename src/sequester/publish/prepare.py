@@ -29,7 +29,8 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Insensitive, Pods, Policy, Specialize
+from sequester.policy.methods import Pods, Specialize
+from sequester.policy.model import Insensitive, Policy
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.corrections import Corrections
 from sequester.publish.distinct import check_distinct

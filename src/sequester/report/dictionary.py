@@ -14,7 +14,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sequester.domain.build import declared
-from sequester.policy.model import Drift, Insensitive, Pods, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.methods import Pods
+from sequester.policy.model import Drift, Insensitive, Policy, QuasiIdentifier, Sensitive
 
 _DATES = {
     "day": "YYYY-MM-DD a day",

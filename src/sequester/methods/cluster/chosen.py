@@ -22,7 +22,7 @@ from sequester.methods.cluster.join import cluster
 from sequester.methods.cluster.subset import Rule, choose, refine
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Cluster
+    from sequester.policy.methods import Cluster
 
 Ints = NDArray[np.int32]
 Progress = Callable[[str, int, int], None]

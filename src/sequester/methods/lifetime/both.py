@@ -26,7 +26,7 @@ from sequester.methods.lifetime.survivals import Survivals
 from sequester.methods.mondrian.republish import republish
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime
+    from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

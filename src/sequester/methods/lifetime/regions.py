@@ -39,7 +39,7 @@ from sequester.methods.lifetime.region_tree_kernels import Crowd, Left, Tree
 from sequester.methods.lifetime.survivals import protected_columns
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime
+    from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

@@ -26,7 +26,7 @@ from sequester.methods.costs import penalty
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
-    from sequester.policy.model import Specialize
+    from sequester.policy.methods import Specialize
 
 Loss = Literal["ncp", "precision", "entropy"]
 Score = Literal["loss", "discernibility", "information-gain", "loss-per-anonymity"]
