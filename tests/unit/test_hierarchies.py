@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sequester.domain import build
 from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.errors import DataError, PolicyError
-from sequester.policy.model import QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 EUROPE = {"World": {"Europe": ["France", "Spain"], "Asia": {"East": ["Japan"], "South": ["India", "Nepal"]}}}
 

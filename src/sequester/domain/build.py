@@ -23,7 +23,7 @@ from sequester.domain.tree import from_rows, from_tree, from_values
 from sequester.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
-    from sequester.policy.model import QuasiIdentifier, Sensitive
+    from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 __all__ = [
     "band_codes",

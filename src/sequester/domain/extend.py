@@ -18,7 +18,7 @@ from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.domain.tree import from_values
 
 if TYPE_CHECKING:
-    from sequester.policy.model import QuasiIdentifier, Sensitive
+    from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 
 def extend(

@@ -21,7 +21,8 @@ from sequester.guarantees.closeness import Closeness, Distance
 from sequester.guarantees.confidence import AlphaK, Confidence, ShareBound, bounds_of
 from sequester.guarantees.criterion import Counts, Criterion, Outcome, judge
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from sequester.policy.model import Policy, Sensitive
+from sequester.policy.attributes import Sensitive
+from sequester.policy.model import Policy
 
 Diversity = DistinctDiversity | EntropyDiversity | RecursiveDiversity
 Boxes = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]

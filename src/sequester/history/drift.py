@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.policy.model import Drift, Policy
+from sequester.policy.attributes import Drift
+from sequester.policy.model import Policy
 
 Codes = NDArray[np.integer]
 Floats = NDArray[np.float64]

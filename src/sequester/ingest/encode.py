@@ -23,7 +23,8 @@ from sequester.errors import DataError, PolicyError, Problem
 from sequester.ingest.personal import raise_grades
 from sequester.ingest.snapshot import Snapshot
 from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_table
-from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 
 _CORRECT = "add them to the hierarchy, or correct the cells"
 _FROZEN = "the given hierarchies are frozen: correct the cells, or give hierarchies that have them"

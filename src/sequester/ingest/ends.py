@@ -16,7 +16,7 @@ from sequester.domain import notation, sets
 from sequester.domain.build import declared, observe
 from sequester.domain.hierarchy import EVERYTHING, MISSING, UNSEEN, Hierarchy, with_blank
 from sequester.domain.intervals import FIRST_DAY, LAST_DAY, number_bounds
-from sequester.policy.model import QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 
 def domain_of(

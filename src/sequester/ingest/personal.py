@@ -14,7 +14,7 @@ from sequester.domain.nodes import coarser
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import Cells, amount, missing_values, places
-from sequester.policy.model import Consent
+from sequester.policy.attributes import Consent
 
 
 def withheld(

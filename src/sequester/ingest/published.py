@@ -25,7 +25,8 @@ from sequester.ingest.ends import domain_of, unbounded
 from sequester.ingest.read import read
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import check_people
-from sequester.policy.model import Input, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Input, Policy
 
 _VALUES_SHOWN = 10
 

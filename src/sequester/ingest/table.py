@@ -21,7 +21,8 @@ from sequester.ingest.personal import guarding_nodes, withheld
 from sequester.ingest.read import open_source
 from sequester.ingest.source import Wanted, quietly
 from sequester.ingest.validate import Cells, Examination, check_people, missing_columns, repeated_people
-from sequester.policy.model import Consent, Input, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import Consent, QuasiIdentifier, Sensitive
+from sequester.policy.model import Input
 
 Progress = Callable[[str, int, int], None]
 

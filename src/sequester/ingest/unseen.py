@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
+from sequester.policy.attributes import Sensitive
 from sequester.policy.impossible import codes_of
-from sequester.policy.model import Policy, Sensitive
+from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot

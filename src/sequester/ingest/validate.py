@@ -19,7 +19,7 @@ from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.domain.numbers import text as number_text
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
-from sequester.policy.model import QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 _ROWS_SHOWN = 5
 _VALUES_SHOWN = 10

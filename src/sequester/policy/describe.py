@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sequester.policy.attributes import Consent, Drift, Identifier, Insensitive, QuasiIdentifier, Sensitive
 from sequester.policy.methods import Pods
-from sequester.policy.model import Consent, Drift, Identifier, Insensitive, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 from sequester.policy.protect import Diversity
 
 _KNOWS = {

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from sequester.errors import PolicyError, Problem
+from sequester.policy.attributes import Attribute, QuasiIdentifier, Sensitive
 from sequester.policy.checks import cross_check
 from sequester.policy.document import Document, KeyPath, dotted, read_document
-from sequester.policy.model import CHECKED, Attribute, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.model import CHECKED, Policy
 from sequester.policy.phrase import Issue, closest, phrase
 
 _ATTRIBUTE: TypeAdapter[Any] = TypeAdapter(Attribute)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from sequester.policy import methods, model, protect
+from sequester.policy import attributes, methods, model, protect
 from sequester.policy.document import KeyPath
 
 Issue = tuple[KeyPath, str]
@@ -20,7 +20,7 @@ def _by_tag(union: Any, tag: str) -> dict[str, type[BaseModel]]:
     return {get_args(one.model_fields[tag].annotation)[0]: one for one in models}
 
 
-ROLES = _by_tag(model.Attribute, "role")
+ROLES = _by_tag(attributes.Attribute, "role")
 METHODS = _by_tag(methods.MethodOptions, "name")
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): model.Policy,

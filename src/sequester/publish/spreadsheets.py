@@ -13,7 +13,8 @@ from sequester.domain.build import declared
 from sequester.domain.codec import distinct
 from sequester.domain.formulas import formulas, is_formula
 from sequester.ingest.snapshot import Snapshot
-from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sequester.domain.build import declared
+from sequester.policy.attributes import Drift, Insensitive, QuasiIdentifier, Sensitive
 from sequester.policy.methods import Pods
-from sequester.policy.model import Drift, Insensitive, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 
 _DATES = {
     "day": "YYYY-MM-DD a day",
