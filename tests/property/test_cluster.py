@@ -17,8 +17,10 @@ from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import join as module
+from sequester.methods.cluster.box_kernels import Records, Windows
 from sequester.methods.cluster.join import cluster
-from sequester.methods.cluster.join_kernels import TRIES, merge_windows, take_nearest
+from sequester.methods.cluster.merge_kernels import TRIES, Joining, merge_windows
+from sequester.methods.cluster.near_kernels import Hosts, Seekers, take_nearest
 from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 from strategies import (
@@ -188,10 +190,9 @@ def test_unsafe_clusters_merge_with_the_nearest(table: Table, attributes: int, s
     order, member = np.arange(table.records), np.empty(table.records, np.int64)
     first_leaf = np.arange(attributes + 1, dtype=np.int64) * table.records
     position = np.concatenate([domain.position for domain in domains]).astype(np.float32)
-    merge_windows(
-        quasi.T.copy(), everybody, everybody, table.guard.values, order, np.zeros(1, np.int64),
-        np.array([table.records]), position, first_leaf, table.guard.limits, 0.0, 1000, False, member,
-    )  # fmt: skip
+    records = Records(quasi.T.copy(), table.guard.values, position, first_leaf)
+    windows = Windows(order, np.zeros(1, np.int64), np.array([table.records]))
+    merge_windows(records, everybody, everybody, windows, table.guard.limits, Joining(0.0, 1000, False), member)
     found = {frozenset(np.flatnonzero(member == number).tolist()) for number in member}
     assert found == Merging(table, [frozenset([record]) for record in range(table.records)]).run()
     assert sorted(order.tolist()) == everybody.tolist()
@@ -303,7 +304,8 @@ def test_everybody_takes_the_nearest_that_is_left(seed: int, seekers: int, hosts
     begin = random.integers(0, hosts, seekers)
     end = np.minimum(begin + random.integers(0, hosts + 1, seekers), hosts)
     place = np.minimum(begin + random.integers(0, hosts + 1, seekers), end)
-    found = take_nearest(box, boxes[0].copy(), boxes[1].copy(), begin, end, place, of, *points.copy(), hosts, once)
+    looking = Seekers(box, begin, end, place)
+    found = take_nearest(looking, boxes[0].copy(), boxes[1].copy(), Hosts(of, *points.copy()), hosts, once)
     low, high, left = boxes[0].copy(), boxes[1].copy(), set(range(hosts))
     for seeker in range(seekers):
         own = box[seeker]
@@ -325,5 +327,6 @@ def test_hosts_out_of_reach_are_not_looked_at():
     low = np.zeros((1, 1))
     hosts = np.array([[0.1], [0.9], [0.8], [0.05]])
     nothing, four, where = np.zeros(1, np.int64), np.array([4]), np.array([2])
-    found = take_nearest(nothing, low, low.copy(), nothing, four, where, np.full(4, -1), hosts, hosts, 1, False)
+    looking = Seekers(nothing, nothing, four, where)
+    found = take_nearest(looking, low, low.copy(), Hosts(np.full(4, -1), hosts, hosts), 1, False)
     assert found.tolist() == [2]
