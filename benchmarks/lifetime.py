@@ -12,7 +12,7 @@ from benchmarks import synthetic
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from sequester.attacks import breach
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past

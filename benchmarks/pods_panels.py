@@ -25,8 +25,9 @@ from benchmarks.adult import DATA, Adult
 from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
 from sequester.attacks.witness import Witness, check
-from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels

@@ -24,9 +24,13 @@ from numpy.typing import NDArray
 from experiments.tables import table
 from sequester.arrays import row_groups
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.domain.build import declared, from_codes, from_numbers, from_values, read_arx
+from sequester.domain.arx import read_arx
+from sequester.domain.build import declared
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.number import from_numbers
 from sequester.domain.nodes import generality, grade
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.history.sight import sights_of

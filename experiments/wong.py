@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from experiments.tables import table
 from sequester.attacks import breach
-from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sequester.attacks.cracks import compare
-from sequester.domain.build import from_values
 from sequester.domain.hierarchy import Hierarchy, nested
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sequester.attacks import backward, cross, forward
-from sequester.domain.build import from_tree
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.requirement import Requirement

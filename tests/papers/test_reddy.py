@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
-from sequester.domain.build import from_numbers, from_tree
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_tree
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement

@@ -10,7 +10,7 @@ import pytest
 from chains import Chain, cut_of, finer_cuts, random_chain
 from sequester.attacks import backward, cross, forward, intersection
 from sequester.attacks.audit import audit_histories
-from sequester.domain.build import from_tree
+from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes

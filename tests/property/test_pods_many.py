@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
-from sequester.domain.build import from_numbers
+from sequester.domain.kinds.number import from_numbers
 from sequester.methods.pods import make as maker
 from sequester.methods.pods import many, many_cuts, many_order, many_share
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from churn import LEAVES, begin, guard_of, next_release
 from sequester.attacks import breach
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.lifetime import Strategy
 from sequester.guarantees.requirement import Requirement

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.domain.build import from_codes, from_dates, from_numbers, from_tree, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.date import from_dates
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_tree, from_values
 from sequester.metrics.gain import (
     Gain,
     Linking,

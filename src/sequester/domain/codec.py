@@ -75,13 +75,26 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def matches(values: pa.Array, pattern: str) -> Mask:
+    """Which values are text that is like a pattern once blanks around it are gone."""
+    if not is_text(values.type):
+        return np.zeros(len(values), np.bool_)
+    trimmed = pc.utf8_trim_whitespace(to_text(values))
+    return to_mask(pc.match_substring_regex(trimmed, pattern).fill_null(False))
+
+
+def to_mask(values: pa.Array) -> Mask:
+    """Truth values as they are in NumPy."""
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
+
+
 def to_numbers(values: pa.Array) -> tuple[NDArray[np.float64], Mask]:
     """Numbers, and which values are numbers at all. Text is taken without surrounding blanks: 12, -5, .5, 1e3."""
     if is_text(values.type):
         trimmed = pc.utf8_trim_whitespace(to_text(values))
         readable = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
         digits = pc.utf8_ltrim(pc.if_else(readable, trimmed, "nan"), characters="+")
-        return _floats(digits), _mask(readable)
+        return _floats(digits), to_mask(readable)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
         return _floats(values), np.ones(len(values), np.bool_)
     return np.full(len(values), np.nan), np.zeros(len(values), np.bool_)
@@ -110,7 +123,7 @@ def to_fixed_width(values: pa.Array, *, length: int) -> tuple[pa.Array, Mask]:
         codes = to_text(values)
         digits = pc.match_substring_regex(codes, "^[0-9]+$").fill_null(False)
         codes = pc.if_else(digits, pc.utf8_lpad(codes, width=length, padding="0"), "")
-    return codes, _mask(pc.equal(pc.utf8_length(codes), length).fill_null(False))
+    return codes, to_mask(pc.equal(pc.utf8_length(codes), length).fill_null(False))
 
 
 def to_codes(hierarchy: Hierarchy, values: pa.Array | NDArray[Any]) -> Codes:
@@ -161,7 +174,3 @@ def _day(cell: str | None, format: str) -> Any:
         return None if cell is None else datetime.strptime(cell, format).date()
     except ValueError:
         return None
-
-
-def _mask(values: pa.Array) -> Mask:
-    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)

@@ -107,15 +107,6 @@ def of_nodes(domain: Hierarchy, published: Codes, *, blank: bool) -> Cover:
     return Cover(elements, members, holds, apart, tops)
 
 
-def canonical(texts: Sequence[str | None], separator: str) -> list[str | None]:
-    """Sets written one way: elements without blanks around them, each once, sorted. None for one without elements."""
-    found: list[str | None] = []
-    for text in texts:
-        elements = {part.strip() for part in (text or "").split(separator)} - {""}
-        found.append(separator.join(sorted(elements)) if elements else None)
-    return found
-
-
 def _called(domain: Hierarchy, members: Sequence[str], low: Codes, high: Codes) -> str:
     """One value by its name, several by that of the node that has just these, or one after the other."""
     if len(members) == 1:

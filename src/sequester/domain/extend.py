@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.build import observe
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.tree import from_values
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ def extend(
 ) -> Hierarchy:
     """The domain with these values too; the very same object when none is new."""
     known = _without_missing(before)
-    new = np.asarray(list(values) if before.kind in ("category", "code") else values, known.dtype)
+    new = np.asarray(values if isinstance(values, np.ndarray) else list(values), known.dtype)
     if not len(np.setdiff1d(new, known)):
         return before
-    if before.kind == "category":
+    if not kind_of(before).ordered:
         return from_values(new.tolist(), missing=before.missing, known=known.tolist())
     return observe(attribute, np.concatenate([known, new]))
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["category", "number", "code", "date"]
 Codes = NDArray[np.int32]
 
 EVERYTHING = "*"
@@ -28,6 +27,7 @@ UNSEEN = "\N{NO-BREAK SPACE}"
 class Hierarchy:
     """The domain of one attribute. Frozen: a series keeps it for all its releases.
 
+    kind      what the leaves are, by its name in `kinds`: bands and sets are categories
     leaves    raw values in code order: str for categories and codes, float64 numbers, datetime64[D] dates.
               When `missing` is true the last leaf stands for a missing value.
     starts    per level, the first code of every group, ascending; `starts[0]` is every code, `starts[-1]` is [0].
@@ -37,7 +37,7 @@ class Hierarchy:
     aliases   further names that are understood but never published: a root's label, a level that repeats another.
     """
 
-    kind: Kind
+    kind: str
     leaves: NDArray[Any]
     starts: tuple[Codes, ...]
     names: tuple[tuple[str, ...], ...]
@@ -103,7 +103,7 @@ class Hierarchy:
 
     def named_groups(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Every name of every group, finest first, then the aliases; without the leaves of numbers and dates."""
-        for level in range(0 if self.kind in ("category", "code") else 1, self.height + 1):
+        for level in range(0 if self.leaves.dtype == object else 1, self.height + 1):
             first, last = self.bounds(level)
             yield from zip(self.names[level], zip(first.tolist(), last.tolist(), strict=True), strict=True)
         yield from self.aliases.items()
@@ -129,7 +129,7 @@ def side_by_side(domains: Sequence[Hierarchy]) -> tuple[NDArray[np.float64], NDA
 
 
 def nested(
-    kind: Kind,
+    kind: str,
     leaves: NDArray[Any],
     levels: Sequence[tuple[Codes, tuple[str, ...]]],
     *,

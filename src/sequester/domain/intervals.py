@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sequester.domain.dates import cover
 
 _NUMBER = r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|(?i:inf(?:inity)?)|∞)"
 _DAY = r"[0-9]{4}(?:s|-?[Qq][1-4]|-[0-9]{2}(?:-[0-9]{2}(?:[T ]00:00(?::00(?:\.0+)?)?)?)?)?"
@@ -43,6 +42,13 @@ _PLAIN = re.compile(r"\[([0-9]+(?:\.[0-9]+)?)(?:-|, )([0-9]+(?:\.[0-9]+)?)\]")
 _NUMBER_ALONE = re.compile(_NUMBER)
 _NUMBER_FORMS = _forms(_NUMBER)
 _DAY_FORMS = _forms(_DAY)
+
+_MIDNIGHT = r"(?:[T ]00:00(?::00(?:\.0+)?)?)?"
+_CALENDAR_TERM = re.compile(
+    r"(?P<decade>\d{3}0)s"
+    rf"|(?P<year>\d{{4}})(?:-?[Qq](?P<quarter>[1-4])|-(?P<month>\d{{2}})(?:-(?P<day>\d{{2}}){_MIDNIGHT})?)?",
+    re.ASCII,
+)
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
@@ -122,17 +128,43 @@ def number_bounds(text: str) -> Bounds | None:
 
 def day_bounds(text: str) -> tuple[int, int] | None:
     """First and last day, since 1970-01-01, that a text stands for."""
-    alone = cover(text)
+    alone = calendar_days(text)
     if alone is not None:
         return alone
     if text and not text.strip("*"):
         return FIRST_DAY, LAST_DAY
-    bounds = _match(text, _DAY_FORMS, cover)
+    bounds = _match(text, _DAY_FORMS, calendar_days)
     if bounds is None:
         return None
     first = max(bounds.low, FIRST_DAY) + bounds.above
     last = min(bounds.high, LAST_DAY) - bounds.below
     return (int(first), int(last)) if first <= last else None
+
+
+def calendar_days(term: str) -> tuple[int, int] | None:
+    """First and last day, since 1970-01-01, of a day, month, quarter, year or decade; None if it is none."""
+    named = _CALENDAR_TERM.fullmatch(term.strip())
+    if named is None:
+        return None
+    part = {name: int(text) for name, text in named.groupdict().items() if text is not None}
+    if "decade" in part:
+        first, months = (part["decade"], 1, 1), 120
+    elif "quarter" in part:
+        first, months = (part["year"], part["quarter"] * 3 - 2, 1), 3
+    elif "month" in part:
+        first, months = (part["year"], part["month"], part.get("day", 1)), 1
+    else:
+        first, months = (part["year"], 1, 1), 12
+    try:
+        start = date(*first)
+    except ValueError:
+        return None
+    if "day" in part:
+        return _since_epoch(start), _since_epoch(start)
+    ahead = start.month - 1 + months
+    year, month = start.year + ahead // 12, ahead % 12 + 1
+    end = date.max if year > 9999 else date(year, month, 1) - timedelta(days=1)
+    return _since_epoch(start), _since_epoch(end)
 
 
 def _match(
@@ -170,3 +202,7 @@ def _point(text: str) -> tuple[float, float]:
 
 def _number(text: str) -> float:
     return float(text.replace("∞", "inf"))
+
+
+def _since_epoch(day: date) -> int:
+    return day.toordinal() - date(1970, 1, 1).toordinal()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.domain.cover import Cover, of_nodes, of_sets, of_values
 from sequester.domain.hierarchy import EVERYTHING, UNSEEN, Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import grade, is_value
 from sequester.errors import PolicyError, Problem
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
@@ -363,7 +364,7 @@ def _strictest(
 
 
 def _cover(attribute: Sensitive, domain: Hierarchy) -> Cover | None:
-    if attribute.kind == "set":
+    if kind_of(attribute).several:
         return of_sets(domain, attribute.between).starred(domain, attribute.permanent)
     if not attribute.is_graded:
         return None
@@ -399,7 +400,7 @@ def _protected(cover: Cover, attribute: Sensitive) -> Cover:
 
 def default_distance(attribute: Sensitive) -> Distance:
     """Ordered for numbers, hierarchical with a hierarchy, else equal."""
-    if attribute.kind == "number":
+    if kind_of(attribute).measured:
         return "ordered"
     return "equal" if attribute.hierarchy is None else "hierarchical"
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.policy.attributes import Drift
 from sequester.policy.model import Policy
 
@@ -44,7 +45,7 @@ def steps_of(policy: Policy) -> Floats:
 def _told(policy: Policy) -> list[bool]:
     """Whether cells bound the values behind them: midpoints do not."""
     midpoints = policy.output.numbers == "midpoint"
-    return [not (midpoints and attribute.kind == "number") for attribute in policy.quasi_identifiers.values()]
+    return [not (midpoints and kind_of(attribute).numeric) for attribute in policy.quasi_identifiers.values()]
 
 
 def comparable(domains: Sequence[Hierarchy], moves: NDArray[np.bool_], lo: Codes, hi: Codes) -> Sides:
@@ -73,9 +74,8 @@ def worth(domain: Hierarchy, lo: Codes, hi: Codes) -> Sides:
 def exact(domain: Hierarchy, codes: Codes) -> Floats:
     """What leaves are worth, of dates in days; NaN for a missing value."""
     leaves = domain.leaves[: domain.size - 1] if domain.missing else domain.leaves
-    days = leaves.astype("datetime64[D]").astype(np.int64) if domain.kind == "date" else leaves
-    found: Floats = np.append(days.astype(np.float64), np.nan)[codes]
-    return found
+    worths: Floats = np.append(kind_of(domain).worth(leaves).astype(np.float64), np.nan)
+    return worths[codes]
 
 
 def reach(sides: Sides, steps: Floats, releases: int) -> Sides:

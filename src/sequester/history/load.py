@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sequester.domain.hierarchy import EVERYTHING, Codes
+from sequester.domain.kinds import kind_of
 from sequester.history.drift import links_of, steps_of
 from sequester.history.finest import finest_values
 from sequester.history.history import History
@@ -128,7 +129,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
     midpoints = policy.output.numbers == "midpoint"
     quasi = policy.quasi_identifiers
     notes = [*releases.notes, *known.notes]
-    if midpoints and any(attribute.kind == "number" for attribute in quasi.values()):
+    if midpoints and any(kind_of(attribute).numeric for attribute in quasi.values()):
         notes.append(_MIDPOINTS)
     return History(
         attribute=sight.view.name,

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sequester.domain import notation
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.plain import plain_codes, text_cells
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
@@ -176,7 +177,7 @@ def _notes(
         if table.left_out:
             notes.append(f"{name}: {amount(table.left_out)} without a value left out, as `missing: suppress` asks")
         for column, domain in zip(table.quasi, domains, strict=True):
-            if domain.kind != "category":
+            if kind_of(domain).ordered:
                 continue
             interval = np.append(notation.read(domain, column.texts)[2], True)
             if scattered := int(np.count_nonzero(~interval[column.index])):

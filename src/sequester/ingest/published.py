@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.domain import codec, notation
-from sequester.domain.build import band_codes
-from sequester.domain.cover import canonical
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
+from sequester.domain.intervals import interpret_numbers
+from sequester.domain.kinds import kind_of
+from sequester.domain.kinds.number import band_codes
 from sequester.errors import DataError, Problem
-from sequester.ingest.ends import domain_of, unbounded
+from sequester.ingest.ends import domain_of, is_unbounded
 from sequester.ingest.read import read
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import check_people
@@ -29,6 +30,7 @@ from sequester.policy.attributes import QuasiIdentifier, Sensitive
 from sequester.policy.model import Input, Policy
 
 _VALUES_SHOWN = 10
+_UNREAD = "has a type that cannot be read as text; convert it"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +184,8 @@ def cells_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = 
     """What the texts of every quasi-identifier mean."""
     found = []
     for column, domain, (lo, hi) in zip(table.quasi, domains, _sides(table, domains, show_values), strict=True):
-        free = [unbounded(column.attribute.kind, text) for text in column.texts]
+        kind = kind_of(column.attribute)
+        free = [is_unbounded(kind, text) for text in column.texts]
         meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
         found.append(Cells(lo, hi, meaning.astype(np.int32)))
     return found
@@ -234,7 +237,9 @@ def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -
     ends = (f"{name}_min", f"{name}_max")
     if isinstance(attribute, Sensitive) or not set(ends) <= set(table.column_names):
         return None
-    return _joined(*(table.column(end) for end in ends), absent=attribute.missing == "category")
+    absent, unread = attribute.missing == "category", Problem(_UNREAD, column=name)
+    low, high = (table.column(end) for end in ends)
+    return quietly(lambda: _joined(low, high, absent=absent), lambda _: unread, errors=pa.ArrowException)
 
 
 def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.ChunkedArray:
@@ -243,7 +248,7 @@ def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.
     pairs, index = np.unique(first.astype(np.int64) * (len(highs) + 1) + last, return_inverse=True)
     one, other = np.divmod(pairs + 1, len(highs) + 1)
     ends = [
-        pc.take(_texts(values), pa.array(np.where(at < 0, 0, at), mask=at < 0))
+        pc.take(codec.to_text(_without_nan(values)), pa.array(np.where(at < 0, 0, at), mask=at < 0))
         for values, at in ((lows, one), (highs, other - 1))
     ]
     joined = pc.binary_join_element_wise("[", ends[0], ", ", ends[1], "]", "")
@@ -252,44 +257,27 @@ def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.
     return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.reshape(-1).astype(np.int32)), joined)])
 
 
-def _texts(values: pa.Array) -> pa.Array:
-    """Cells as text; a float that is not a number is no value."""
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    try:
-        return codec.to_text(values)
-    except pa.ArrowException:
-        pass
-    # Outside the handler: Arrow quotes cells.
-    raise DataError("a column has a type that cannot be read as text; convert it")
+def _without_nan(values: pa.Array) -> pa.Array:
+    """A float that is not a number is no value."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.ChunkedArray, policy: Policy) -> Column:
-    unread = Problem("has a type that cannot be read as text; convert it", column=name)
+    unread = Problem(_UNREAD, column=name)
     values, index = quietly(lambda: codec.distinct(cells), lambda _: unread, errors=pa.ArrowException)
-    padded = attribute.kind == "code" and isinstance(attribute, QuasiIdentifier) and not codec.is_text(values.type)
-    if padded and pa.types.is_integer(values.type):
-        texts = codec.to_fixed_width(values, length=attribute.length or 1)[0].to_pylist()  # type: ignore[union-attr]
-    else:
-        texts = _texts(values).to_pylist()
-    if isinstance(attribute, QuasiIdentifier) and attribute.format is not None:
-        texts = _iso(texts, attribute.format)
     no_value = set(policy.input.missing)
-    if isinstance(attribute, Sensitive) and attribute.kind == "set":
-        texts = [
-            text if text in no_value else cell
-            for text, cell in zip(texts, canonical(texts, attribute.between), strict=True)
-        ]
+    values = _without_nan(values)
+    if codec.is_text(values.type):
+        # As they are written: a set of letters, or a day in a format of its own, is not written as it is read.
+        empty = pc.is_in(values.cast(pa.string()), value_set=pa.array(sorted(no_value), pa.string()))
+        values = pc.if_else(empty, pa.scalar(None, values.type), values)
+    texts = quietly(lambda: kind_of(attribute).texts(attribute, values), lambda _: unread, errors=pa.ArrowException)
     present = [place for place, text in enumerate(texts) if text is not None and text not in no_value]
     places = np.full(len(texts) + 1, -1, np.int32)
     places[present] = np.arange(len(present), dtype=np.int32)
-    return Column(name, attribute, tuple(texts[place] for place in present), places[index])
-
-
-def _iso(texts: Sequence[str | None], format: str) -> list[str | None]:
-    """Days in the policy's own format as ISO days; published terms such as 1964-Q2 stay."""
-    days, known = codec.to_dates(pa.array(texts, pa.string()), format=format)
-    return [str(day) if ok else text for text, day, ok in zip(texts, days, known.tolist(), strict=True)]
+    return Column(name, attribute, tuple(str(texts[place]) for place in present), places[index])
 
 
 def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
@@ -329,7 +317,7 @@ def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.
 
 def _scattered(column: Column, domain: Hierarchy) -> dict[int, tuple[tuple[int, int], ...]]:
     """The texts that are sets of values which are no neighbours, as AnonyPy writes them, by their place."""
-    if domain.kind != "category":
+    if kind_of(domain).ordered:
         return {}
     understood = notation.read(domain, column.texts)[2]
     places = np.flatnonzero(~understood).tolist()
@@ -349,7 +337,7 @@ def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:
 def _bands(column: Column) -> Codes:
     """The band of numbers, and of intervals that lie in one band, where a table has them instead of band names."""
     edges = column.attribute.bands or ()
-    ends = notation.interpret_numbers(column.texts)
+    ends = interpret_numbers(column.texts)
     low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
     high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
     return np.where(low == high, low, np.int32(-1))

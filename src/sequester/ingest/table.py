@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sequester.domain.build import band_codes, observe
-from sequester.domain.codec import Mask, to_codes
+from sequester.domain.build import observe
+from sequester.domain.codec import Mask
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import is_value
 from sequester.domain.people import bare
 from sequester.errors import DataError, Problem
@@ -182,9 +183,7 @@ def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Probl
 
 
 def _codes(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, cells: Cells) -> Codes:
-    if isinstance(attribute, Sensitive) and attribute.kind == "number" and attribute.bands is not None:
-        return band_codes(attribute.bands, cells.values)
-    found = to_codes(domain, cells.values)
+    found = kind_of(attribute).codes(attribute, domain, cells.values)
     if isinstance(attribute, Sensitive) and attribute.is_graded:
         # A node is a way to publish a value, not a value.
         found = np.where(np.append(is_value(domain), False)[found], found, np.int32(-1)).astype(np.int32)

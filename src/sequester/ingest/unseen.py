@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.policy.attributes import Sensitive
 from sequester.policy.impossible import codes_of
 from sequester.policy.model import Policy
@@ -57,7 +58,7 @@ def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
     """What never occurs together in a table, one quasi-identifier and one value that stays at a time."""
     found = []
     for name, attribute in policy.sensitive.items():
-        if attribute.kind == "set" or attribute.is_graded:
+        if kind_of(attribute).several or attribute.is_graded:
             continue
         values = snapshot.codes(name).astype(np.int64)
         domain = snapshot.domains[name]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -179,14 +180,14 @@ def _each(
 
 
 def _span(domain: Hierarchy, lo: Integers, hi: Integers) -> Floats:
-    if domain.kind in ("number", "date"):
+    if kind_of(domain).measured:
         return domain.width(lo, hi)
     leaves: Floats = (hi.astype(np.int64) - lo) / max(domain.size - 1, 1)
     return leaves
 
 
 def _climb(domain: Hierarchy, lo: Integers, hi: Integers) -> Floats:
-    if domain.kind in ("number", "date") and domain.height <= 1:
+    if kind_of(domain).measured and domain.height <= 1:
         return domain.width(lo, hi)
     heights, _ = _nodes(domain)
     return _around(domain, heights, lo, hi) / max(int(heights[-1][0]), 1)

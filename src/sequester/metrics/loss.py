@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 
 Integers = NDArray[np.integer[Any]]
 
@@ -62,7 +63,7 @@ def ncp(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) ->
     """
     penalty: NDArray[np.float64] = np.zeros(len(classes.size))
     for domain, lo, hi in _sides(classes, domains):
-        if domain.kind in ("number", "date"):
+        if kind_of(domain).measured:
             penalty += domain.width(lo, hi)
         else:
             penalty += np.where(lo == hi, 0.0, (hi - lo + 1) / domain.size)

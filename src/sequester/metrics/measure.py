@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, Codes
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
 from sequester.guarantees.closeness import Closeness, Distance
 from sequester.guarantees.confidence import Confidence, bounds_of
@@ -258,7 +259,7 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
             for near, attribute, domain in zip(requirement.closeness, attributes, requirement.domains, strict=True)
         ),
     )
-    sets = [name for name, attribute in policy.sensitive.items() if attribute.kind == "set"]
+    sets = [name for name, attribute in policy.sensitive.items() if kind_of(attribute).several]
     spreads: dict[str, Spread] = {}
     for view in probe.views(sensitive):
         spreads[view.name] = _set_spread(view, published) if view.name in sets else _spread(view, published)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sequester.domain.kinds import kind_of
 from sequester.policy.attributes import Consent, Drift, Identifier, Insensitive, QuasiIdentifier, Sensitive
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
@@ -246,38 +247,16 @@ def _diversity(wanted: Diversity) -> str:
 
 
 def _quasi(attribute: QuasiIdentifier) -> Iterator[str]:
-    if attribute.kind == "number":
-        if attribute.range is not None:
-            yield f"{attribute.range[0]:g} to {attribute.range[1]:g}"
-        if attribute.levels is not None:
-            yield f"widths {', '.join(f'{width:g}' for width in attribute.levels)}"
-        elif attribute.bands is not None:
-            yield _amount(len(attribute.bands) - 1, "band")
-        else:
-            yield "any interval"
-    elif attribute.kind == "date":
-        yield "by " + ", ".join(str(step) for step in attribute.levels or ("day", "month", "quarter", "year"))
-        if attribute.format is not None:
-            yield f"written as {attribute.format}"
-    elif attribute.kind == "code":
-        yield f"prefixes of {attribute.length} characters"
-    else:
-        yield _hierarchy(attribute)
+    yield from kind_of(attribute).treatment(attribute)
     if isinstance(attribute.changes, Drift):
         low, high = attribute.changes.by
-        unit = " days" if attribute.kind == "date" else ""
-        yield f"moves by {low:g} to {high:g}{unit} from release to release"
+        yield f"moves by {low:g} to {high:g}{kind_of(attribute).unit} from release to release"
     elif attribute.changes:
         yield "may change for a person"
 
 
 def _sensitive(attribute: Sensitive) -> Iterator[str]:
-    if attribute.bands is not None:
-        yield _amount(len(attribute.bands) - 1, "band")
-    elif attribute.hierarchy is not None:
-        yield _hierarchy(attribute)
-    if attribute.kind == "set":
-        yield f"sets, separated by {attribute.between!r}"
+    yield from kind_of(attribute).treatment(attribute)
     yield f"{attribute.values} values"
     if attribute.permanent:
         yield f"but {len(attribute.permanent)} that stay"
@@ -287,12 +266,6 @@ def _sensitive(attribute: Sensitive) -> Iterator[str]:
         yield f"guarded by {attribute.guarding}"
     if attribute.ordinary:
         yield f"{len(attribute.ordinary)} ordinary"
-
-
-def _hierarchy(attribute: QuasiIdentifier | Sensitive) -> str:
-    if attribute.hierarchy is None:
-        return "no hierarchy"
-    return f"hierarchy {attribute.hierarchy}" if isinstance(attribute.hierarchy, str) else "hierarchy in the policy"
 
 
 def _bounds(policy: Policy, name: str, attribute: Sensitive) -> Iterator[str]:
@@ -350,15 +323,13 @@ def _pod_notes(policy: Policy) -> Iterator[str]:
 
 def _level_notes(policy: Policy) -> Iterator[str]:
     for name, attribute in policy.quasi_identifiers.items():
-        flat = attribute.kind == "category" and attribute.hierarchy is None
-        flat |= attribute.kind == "number" and attribute.levels is None and attribute.bands is None
-        wanted = "a hierarchy" if attribute.kind == "category" else "levels"
-        if flat and policy.method.name in ("full-domain", "specialize"):
+        kind = kind_of(attribute)
+        wanted = kind.without_levels(attribute)
+        if wanted is not None and policy.method.name in ("full-domain", "specialize"):
             yield f"{policy.method.name} can only keep or suppress {name}: give it {wanted}."
-        elif flat and attribute.kind == "category":
+        elif wanted is not None and not kind.ordered:
             yield f"{name} has no hierarchy: values next to each other in the alphabet are grouped."
-        if attribute.kind == "number" and attribute.range is None:
-            yield f"{name} has no range, so published intervals may show its lowest and highest value: give it one."
+        yield from kind.notes(name, attribute)
 
 
 def _people(count: int) -> str:

@@ -76,7 +76,7 @@ def _hierarchy_problems(document: Document, path: Callable[[str], Path], wrong: 
         except PolicyError as error:
             yield from (_placed(document, problem, place) for problem in error.problems)
             continue
-        if hierarchy is not None and attribute.kind == "category":
+        if hierarchy is not None and attribute.hierarchy is not None:
             domains[name] = hierarchy
         if hierarchy is not None and isinstance(attribute, Sensitive):
             leaves = set(hierarchy.names[0])

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.domain import codec
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, GuaranteeError
 from sequester.ingest.published import Table, cells_of, domains_of, exact_codes, open_table
 from sequester.ingest.read import read
@@ -105,7 +106,7 @@ def _different_classes(table: Table, judged: Judged) -> str | None:
     meanings = np.empty((len(judged.domains), len(used)), np.int32)
     for axis, (column, domain) in enumerate(zip(table.quasi, judged.domains, strict=True)):
         # A middle need not be a value of the domain.
-        middle = middles and domain.kind == "number"
+        middle = middles and kind_of(domain).numeric
         known = domains_of(judged.policy, [column])[0] if middle else domain
         (cells,) = cells_of(replace(table, quasi=(column,)), [known])
         # To the letter: a number between two values of the domain means what its neighbours do, and tells its row.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import is_halved
 from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
@@ -95,7 +96,7 @@ def _cover(values: Longs, size: int) -> tuple[Longs, Longs] | None:
 
 def _fits(values: Longs, domain: Hierarchy) -> bool:
     """Whether values are nested with the groups of the taxonomy: inside one, or several whole ones."""
-    if domain.height == 1 and domain.kind in ("number", "date"):
+    if is_halved(domain):
         return True  # cut at the edges of earlier releases first
     lo, hi = values.T
     for starts in domain.starts:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy, nested
+from sequester.domain.intervals import AMBIGUOUS, interpret_numbers, number_bounds
+from sequester.domain.kinds.kind import Fault, Issue, Kind, Mask, Parsed, Span, amount, finite_in, numbers_in, span_of
 from sequester.errors import DataError, PolicyError, Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 Floats = NDArray[np.float64]
 Level = tuple[Codes, tuple[str, ...]]
 
 LARGEST_RANGE = 65_535
 _EXACT = 2.0**53
+_SPELLED_OUT = r"(?i)^[+-]?(nan|inf|infinity)$"
+_BANDS = "[a-b) from a to b without b; <b and <=b up to b; >=a from a on"
 
 
 def text(number: float) -> str:
@@ -211,3 +223,144 @@ def _exact(number: float) -> Decimal:
 def _raise(problems: list[Problem]) -> None:
     if problems:
         raise PolicyError(problems)
+
+
+class Number(Kind):
+    """Numbers are generalized to intervals or bands; sensitive ones are published and protected as their bands."""
+
+    name = "number"
+    options = ("range", "bands", "levels")
+    measured = numeric = True
+
+    def check(self, given: Mapping[str, Any]) -> Iterator[Issue]:
+        if given.get("role") == "sensitive" and given.get("bands") is None:
+            yield ("bands",), "is missing; a sensitive number is protected in bands, such as bands: [0, 1000, 5000]"
+        edges, levels = numbers_in(given.get("bands")), given.get("levels")
+        if edges is not None and (len(edges) < 2 or not any(map(math.isfinite, edges))):
+            yield ("bands",), "at least two edges are needed, one of them finite, such as [0, 100] or [0, .inf]"
+        elif edges is not None and any(not low < high for low, high in pairwise(edges)):
+            yield ("bands",), "the edges must increase"
+        if not isinstance(levels, list | tuple):
+            return
+        widths = finite_in(levels)
+        if not levels:
+            yield ("levels",), "must not be empty"
+        elif widths is None:
+            if all(isinstance(step, str) for step in levels):
+                yield ("levels",), "the levels of a number are widths, such as [5, 10, 20]"
+        elif widths[0] <= 0:
+            yield ("levels",), "the widths must be above 0"
+        elif any(not _is_multiple(high, low) for low, high in pairwise(widths)):
+            yield ("levels",), "every width must be a multiple of the one before, such as [5, 10, 20]"
+
+    def treatment(self, attribute: QuasiIdentifier | Sensitive) -> Iterator[str]:
+        if attribute.role == "quasi-identifier":
+            if attribute.range is not None:
+                yield f"{attribute.range[0]:g} to {attribute.range[1]:g}"
+            if attribute.levels is not None:
+                yield f"widths {', '.join(f'{width:g}' for width in attribute.levels)}"
+                return
+        yield "any interval" if attribute.bands is None else amount(len(attribute.bands) - 1, "band")
+
+    def without_levels(self, attribute: QuasiIdentifier) -> str | None:
+        return "levels" if attribute.levels is None and attribute.bands is None else None
+
+    def notes(self, name: str, attribute: QuasiIdentifier) -> Iterator[str]:
+        if attribute.range is None:
+            yield f"{name} has no range, so published intervals may show its lowest and highest value: give it one."
+
+    def notation(self, attribute: QuasiIdentifier) -> str:
+        banded = attribute.levels is not None or attribute.bands is not None
+        return "; ".join(["a number", "[a-b] from a to b", *([_BANDS] if banded else []), "* any number"])
+
+    def levels(self, attribute: QuasiIdentifier, path: Callable[[str], Path]) -> str:
+        if attribute.levels is not None:
+            return f"numbers, {amount(len(attribute.levels), 'width')} of bands, *"
+        return "numbers, *" if attribute.bands is None else "numbers, bands, *"
+
+    def sensitive_notation(self, attribute: Sensitive) -> str:
+        return f"a band: [a-b] from a to b; {_BANDS}"
+
+    def declared(self, attribute: QuasiIdentifier | Sensitive, path: Callable[[str], Path]) -> Hierarchy | None:
+        """Bands of a sensitive number, or a range of integers, which is taken to hold whole numbers only."""
+        if attribute.role == "sensitive" or (attribute.range is not None and spans_integers(attribute.range)):
+            return self.observe(attribute, np.empty(0))
+        return None
+
+    def observe(self, attribute: QuasiIdentifier | Sensitive, values: Any) -> Hierarchy:
+        missing = attribute.missing == "category"
+        if attribute.role == "sensitive":
+            return from_bands(_edges(attribute), missing=missing)
+        levels = cast("Sequence[float] | None", attribute.levels)
+        numbers = np.asarray(values, np.float64)
+        return from_numbers(numbers, range=attribute.range, levels=levels, bands=attribute.bands, missing=missing)
+
+    def parse(self, attribute: QuasiIdentifier | Sensitive, cells: pa.Array, present: Mask) -> Parsed:
+        from sequester.domain.codec import matches, to_numbers
+
+        numbers, readable = to_numbers(cells)
+        endless = present & np.where(readable, ~np.isfinite(numbers), matches(cells, _SPELLED_OUT))
+        wrong = present & ~readable & ~endless
+        faults = [
+            Fault(wrong, "is not a number", "are not numbers", "write them like 12, -0.5 or 1e3"),
+            Fault(endless, "is not a finite number", "are not finite numbers", "correct or empty them"),
+        ]
+        wrong = wrong | endless
+        for outside, limits, key in _limits(attribute, numbers):
+            beyond = present & ~wrong & outside
+            faults.append(
+                Fault(beyond, f"is outside {limits}", f"are outside {limits}", f"correct them, or change `{key}`")
+            )
+            wrong = wrong | beyond
+        return Parsed(numbers, tuple(faults))
+
+    def codes(self, attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, values: Any) -> Codes:
+        if attribute.role == "sensitive":
+            return band_codes(_edges(attribute), values)
+        return super().codes(attribute, domain, values)
+
+    def span(self, text: str, scale: Sequence[Any]) -> Span | None:
+        bounds = number_bounds(text)
+        if bounds is None:
+            return None
+        first = (bisect_right if bounds.above else bisect_left)(scale, bounds.low)
+        return span_of(first, (bisect_left if bounds.below else bisect_right)(scale, bounds.high) - 1)
+
+    def may_list(self, text: str) -> bool:
+        return AMBIGUOUS.fullmatch(text) is None
+
+    def is_open(self, text: str) -> bool:
+        bounds = number_bounds(text)
+        return bounds is not None and (math.isinf(bounds.low) or math.isinf(bounds.high))
+
+    def ends(self, attribute: QuasiIdentifier, texts: Sequence[str]) -> Any:
+        return interpret_numbers(texts).ends()
+
+    def explains(self, ends: Any) -> bool:
+        return bool((ends == np.floor(ends)).all())
+
+    def with_another(self, attribute: QuasiIdentifier, ends: Any) -> Any:
+        return np.append(ends, [ends[-1] + 1] if len(ends) else [0.0, 1.0])
+
+
+def _edges(attribute: Sensitive) -> Sequence[float]:
+    if attribute.bands is None:
+        raise PolicyError(Problem("a sensitive number needs bands", key="bands"))
+    return attribute.bands
+
+
+def _limits(attribute: QuasiIdentifier | Sensitive, numbers: Floats) -> Iterator[tuple[Mask, str, str]]:
+    """Which numbers are beyond what the policy says about their size, in words and by its key."""
+    if attribute.role == "quasi-identifier" and attribute.range is not None:
+        low, high = attribute.range
+        yield (numbers < low) | (numbers > high), f"the range {text(float(low))} to {text(float(high))}", "range"
+    if attribute.bands is not None:
+        yield band_codes(attribute.bands, numbers) < 0, "the bands", "bands"
+
+
+def _is_multiple(high: float, low: float) -> bool:
+    times = high / low
+    return math.isfinite(times) and times >= 1.5 and math.isclose(times, round(times), rel_tol=1e-9)
+
+
+NUMBER = Number()
