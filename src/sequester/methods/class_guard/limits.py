@@ -72,7 +72,7 @@ class Limits(NamedTuple):
 
     def with_shares(self, shares: Sequence[NDArray[np.float64]]) -> Limits:
         """The same with more views, whose values are bounded by these shares alone; 1 leaves a value free."""
-        whole = 1 << 30  # so fine that no class can tell, and far from overflow with a billion people
+        whole = 1 << 30  # Finer than shares in classes of a million, and a billion people do not overflow.
         share = np.concatenate([np.zeros(0), *shares])
         more = Limits.only(0, [len(part) for part in shares])
         more = more._replace(
