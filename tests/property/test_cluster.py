@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import join as module
 from sequester.methods.cluster.box_kernels import Records, Windows
@@ -124,7 +124,7 @@ def joined(table: Table, order: list[int], similarity: float) -> list[Cluster]:
 @given(tables(domains=exact_domains, with_population=False), st.sampled_from([0.0, 0.5, 0.75, 0.875, 0.9375, 1.0]))
 def test_records_join_the_nearest_cluster_that_stays_similar(table: Table, similarity: float):
     """Where every cluster is safe nothing else happens."""
-    free = Requirement(KAnonymity(1), None, (), (), "each", (), (), None, ())
+    free = Requirement(KAnonymity(1))
     table = replace(table, requirement=free, sensitive=table.sensitive[:0])
     found = cluster(table.quasi, table.domains, table.guard, similarity=similarity)
     order = np.argsort(mondrian(table.quasi, table.domains, table.guard).member, kind="stable").tolist()
@@ -227,7 +227,7 @@ def many(seed: int, *, records: int = 3000, k: int = 4) -> Table:
     quasi = np.array([random.integers(0, domain.size, records) for domain in domains], np.int32)
     sensitive = random.choice(4, records, p=[0.4, 0.3, 0.2, 0.1])[None, :].astype(np.int32)
     bound = Confidence.uniform(0.5, 4)
-    required = Requirement(KAnonymity(k), None, ("s",), (SENSITIVE[-1],), "each", (bound,), (None,), None, (None,))
+    required = Requirement(KAnonymity(k), None, (Protected("s", SENSITIVE[-1], (bound,)),))
     return Table(domains, quasi, sensitive, required)
 
 
@@ -288,7 +288,7 @@ def test_a_similarity_is_between_0_and_1(similarity):
 
 def test_clusters_refuse_a_k_map():
     quasi = np.zeros((1, 2), np.int32)
-    required = Requirement(KAnonymity(1), KMap(1), (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1), KMap(1))
     guard = ClassGuard.of(required, np.zeros((0, 2), np.int32), population=quasi)
     with pytest.raises(PolicyError, match="k_map needs classes whose boxes do not overlap"):
         cluster(quasi, (flat(2),), guard)

@@ -8,7 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LIMITS = "i8 i8[:] i8[:] i8[:] i8[:] f8[:] i8[:] i8[:] i8[:] f8[:] i8[:] f8[:] i4[:,:] i8[:]"
+from sequester.methods.class_guard.limits import Limits
+
+LIMITS = " ".join(
+    "i8" if isinstance(field, int) else f"{field.dtype.kind}{field.dtype.itemsize}[{','.join(':' * field.ndim)}]"
+    for field in Limits.only(1, [1])
+)
 TUPLES = {
     "Limits": ("class_guard.limits.Limits", LIMITS),
     "Crowd": ("mondrian.node_kernels.Crowd", "i4[:,:] i4[:,:] i4[:,:] i8[:,:] i8[:] i4[:] b1[:]"),

@@ -30,6 +30,7 @@ from sequester.methods.stock import hulls
 
 if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
+from sequester.methods.class_guard.limits import Limits
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -121,8 +122,7 @@ def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: Cl
 
 def in_order(codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, size: int) -> Ints:
     """Per record the number of its run: gain cuts down to so many records, near runs with near numbers."""
-    none = np.zeros(0, np.int64)
-    free = guard.limits._replace(k=size, first=np.zeros(1, np.int64), numerator=none, denominator=none)
+    free = Limits.only(size)
     values = np.zeros((codes.shape[1], 0), np.int32)
     return mondrian(codes, domains, replace(guard, limits=free, values=values, known=0)).member
 
