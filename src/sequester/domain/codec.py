@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.hierarchy import Codes, Hierarchy, sorted_places
 
 Mask = NDArray[np.bool_]
 
@@ -128,15 +128,10 @@ def to_fixed_width(values: pa.Array, *, length: int) -> tuple[pa.Array, Mask]:
 
 def to_codes(hierarchy: Hierarchy, values: pa.Array | NDArray[Any]) -> Codes:
     """The code of every value, of the type of the hierarchy's leaves; -1 for what is none of them."""
-    leaves = hierarchy.leaves[:-1] if hierarchy.missing else hierarchy.leaves
-    if isinstance(values, pa.Array):
-        found = pc.index_in(values, value_set=pa.array(leaves, pa.string()))
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
-    if not len(leaves):
-        return np.full(len(values), -1, np.int32)
-    places = np.minimum(np.searchsorted(leaves, values), len(leaves) - 1).astype(np.int32)
-    places[leaves[places] != values] = -1
-    return places
+    if not isinstance(values, pa.Array):
+        return sorted_places(hierarchy.values, values)
+    places = pc.index_in(values, value_set=pa.array(hierarchy.values, pa.string()))
+    return np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
 
 
 def _floats(values: pa.Array) -> NDArray[np.float64]:

@@ -49,8 +49,8 @@ class Cover:
 
     def answers(self, place: int) -> Codes:
         """Per code, 0 when a cell with it has, or may have, the element, else 1."""
-        found: Codes = np.where(self.holds[:, place], 0, 1).astype(np.int32)
-        return found
+        answers: Codes = np.where(self.holds[:, place], 0, 1).astype(np.int32)
+        return answers
 
     def starred(self, domain: Hierarchy, stays: Iterable[str]) -> Cover:
         """The same where `*` may have every element; but for values that stay with a person, which it does not hide."""

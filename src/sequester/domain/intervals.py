@@ -53,7 +53,7 @@ _CALENDAR_TERM = re.compile(
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
-class Bounds(NamedTuple):
+class Extent(NamedTuple):
     """The two ends of one interval, and whether each is left out."""
 
     low: float
@@ -89,15 +89,15 @@ class Intervals(NamedTuple):
 
 def interpret_numbers(texts: Sequence[str | None]) -> Intervals:
     """Numeric ends of published texts, for building the domain of a table made elsewhere."""
-    found = [number_bounds((text or "").strip()) for text in texts]
-    nothing = Bounds(math.nan, math.nan)
-    columns = np.array([bounds or nothing for bounds in found], np.float64).reshape(-1, 4)
+    parsed = [number_bounds((text or "").strip()) for text in texts]
+    nothing = Extent(math.nan, math.nan)
+    columns = np.array([bounds or nothing for bounds in parsed], np.float64).reshape(-1, 4)
     return Intervals(
         low=columns[:, 0],
         high=columns[:, 1],
         above=columns[:, 2] > 0,
         below=columns[:, 3] > 0,
-        understood=np.array([bounds is not None for bounds in found], bool),
+        understood=np.array([bounds is not None for bounds in parsed], bool),
     )
 
 
@@ -105,22 +105,22 @@ def interpret_dates(
     texts: Sequence[str | None],
 ) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64], NDArray[np.bool_]]:
     """First and last day of published texts, and which were understood (the others are NaT). `*` is every day."""
-    found = [day_bounds((text or "").strip()) for text in texts]
-    low = np.array([np.datetime64(b[0], "D") if b else np.datetime64("NaT") for b in found], "datetime64[D]")
-    high = np.array([np.datetime64(b[1], "D") if b else np.datetime64("NaT") for b in found], "datetime64[D]")
-    return low, high, np.array([b is not None for b in found], bool)
+    parsed = [day_bounds((text or "").strip()) for text in texts]
+    low = np.array([np.datetime64(b[0], "D") if b else np.datetime64("NaT") for b in parsed], "datetime64[D]")
+    high = np.array([np.datetime64(b[1], "D") if b else np.datetime64("NaT") for b in parsed], "datetime64[D]")
+    return low, high, np.array([b is not None for b in parsed], bool)
 
 
-def number_bounds(text: str) -> Bounds | None:
+def number_bounds(text: str) -> Extent | None:
     """The interval of numbers that a text stands for."""
     if plain := _PLAIN.fullmatch(text):
         low, high = float(plain[1]), float(plain[2])
-        return Bounds(low, high) if low <= high else None
+        return Extent(low, high) if low <= high else None
     if _NUMBER_ALONE.fullmatch(text):
         number = _number(text)
-        return Bounds(number, number) if math.isfinite(number) else None
+        return Extent(number, number) if math.isfinite(number) else None
     if text and not text.strip("*"):
-        return Bounds(-math.inf, math.inf)
+        return Extent(-math.inf, math.inf)
     if AMBIGUOUS.fullmatch(text):
         return None
     return _match(text, _NUMBER_FORMS, _point)
@@ -169,18 +169,18 @@ def calendar_days(term: str) -> tuple[int, int] | None:
 
 def _match(
     text: str, forms: tuple[re.Pattern[str], ...], extent: Callable[[str], tuple[float, float] | None]
-) -> Bounds | None:
+) -> Extent | None:
     """The first form that fits, with both terms replaced by their extent (a month is many days)."""
-    found = next((match for form in forms if (match := form.fullmatch(text))), None)
-    if found is None:
+    matched = next((match for form in forms if (match := form.fullmatch(text))), None)
+    if matched is None:
         return None
-    part = found.groupdict()
+    part = matched.groupdict()
     if "one" not in part:
         low, high = extent(part["low"]), extent(part["high"])
         if low is None or high is None:
             return None
         above, below = part.get("left", "[") != "[", part.get("right", "]") != "]"
-        bounds = Bounds(low[1] if above else low[0], high[0] if below else high[1], above, below)
+        bounds = Extent(low[1] if above else low[0], high[0] if below else high[1], above, below)
         return bounds if bounds.low < bounds.high or (bounds.low == bounds.high and not above and not below) else None
     one = extent(part["one"])
     if one is None:
@@ -188,11 +188,11 @@ def _match(
     sign = ">=" if part.get("more") else part.get("sign") or "="
     if ">" in sign or sign == "≥":
         strict = sign == ">"
-        return Bounds(one[1] if strict else one[0], math.inf, strict, False)
+        return Extent(one[1] if strict else one[0], math.inf, strict, False)
     if "<" in sign or sign == "≤":
         strict = sign == "<"
-        return Bounds(-math.inf, one[0] if strict else one[1], False, strict)
-    return Bounds(*one)
+        return Extent(-math.inf, one[0] if strict else one[1], False, strict)
+    return Extent(*one)
 
 
 def _point(text: str) -> tuple[float, float]:

@@ -109,33 +109,32 @@ class _Reader:
         self.hierarchy = hierarchy
         self.labels = hierarchy.labels
         self.kind = kind_of(hierarchy)
-        leaves = hierarchy.leaves[:-1] if hierarchy.missing else hierarchy.leaves
         # Plain lists are the fastest thing to bisect, one text at a time.
-        self.scale: list[Any] = self.kind.worth(leaves).tolist()
+        self.scale: list[Any] = self.kind.worth(hierarchy.values).tolist()
 
     def span(self, text: str) -> Span | None:
         """The codes of a text, to the letter if possible, else without the blanks around it."""
-        found = self._exactly(text)
-        if found is None and text != text.strip():
-            found = self._exactly(text.strip())
-        if found is None and self.hierarchy.missing and text.strip().lower() in _NO_VALUE:
-            found = self.labels[MISSING]
-        return found
+        span = self._exactly(text)
+        if span is None and text != text.strip():
+            span = self._exactly(text.strip())
+        if span is None and self.hierarchy.missing and text.strip().lower() in _NO_VALUE:
+            span = self.labels[MISSING]
+        return span
 
     def _exactly(self, text: str) -> Span | None:
-        found = self._item(text)
-        if found is not None or not self.kind.may_list(text):
-            return found
+        span = self._item(text)
+        if span is not None or not self.kind.may_list(text):
+            return span
         for parts in sets.readings(text):
-            found = self._union(parts)
-            if found is not None:
-                return found
+            span = self._union(parts)
+            if span is not None:
+                return span
         return None
 
     def _item(self, text: str) -> Span | None:
-        found = self.labels.get(text)
-        if found is not None:
-            return found
+        span = self.labels.get(text)
+        if span is not None:
+            return span
         if text and not text.strip("*"):
             return 0, self.hierarchy.size - 1
         return self.kind.span(text, self.scale)

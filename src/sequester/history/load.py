@@ -86,11 +86,11 @@ def _rows(releases: Releases, known: Membership, base: History, told: Codes) -> 
 
 def _filled(codes: Codes, who: Codes, people: int) -> Codes:
     """(columns, people) the cell of everybody, from any row that has it; -1 where none has."""
-    found = np.full((len(codes), people), -1, np.int32)
-    for row, own in zip(found, codes, strict=True):
+    cells = np.full((len(codes), people), -1, np.int32)
+    for row, own in zip(cells, codes, strict=True):
         has = np.flatnonzero(own >= 0)
         row[who[has]] = own[has]
-    return found
+    return cells
 
 
 def _histories(releases: Releases, known: Membership, sights: Sequence[Sight]) -> tuple[History, ...]:
@@ -113,15 +113,15 @@ def is_written_differently(releases: Releases, known: Membership) -> bool:
 
 def _told(releases: Releases, known: Membership) -> list[Codes]:
     """The sensitive codes of every release; where people are known, the finest that any release says of each."""
-    found = [codes.copy() for codes in releases.sensitive]
+    told = [codes.copy() for codes in releases.sensitive]
     for place, attribute in enumerate(releases.policy.sensitive.values()):
         domain = releases.requirement.domains[place]
         open_ = attribute.is_graded or EVERYTHING in domain.names[0]
         if known.rows is not None and open_ and attribute.values == "permanent":
-            own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in found], domain)
-            for codes, finest in zip(found, own, strict=True):
+            own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in told], domain)
+            for codes, finest in zip(told, own, strict=True):
                 codes[place] = finest
-    return found
+    return told
 
 
 def _begin(releases: Releases, sight: Sight, known: Membership) -> History:

@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class PublishedTable:
     """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them.
 
     `person` says who each row is about, as given, where that was asked for and the table has it; `plain` are the
@@ -59,11 +59,11 @@ class Table:
     plain: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<Table: {self.rows} rows>"
+        return f"<PublishedTable: {self.rows} rows>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Published:
+class PublishedClasses:
     """Classes of a published table: boxes as (quasi-identifiers, classes), and the class of every record."""
 
     lo: NDArray[np.int32]
@@ -82,7 +82,7 @@ class Published:
 
 def open_table(
     source: Any, policy: Policy, *, sensitive: bool = True, own: bool = False, person: bool = False
-) -> Table:
+) -> PublishedTable:
     """The columns of a table. `own` says it is written as the policy's input; a release may be written otherwise.
 
     `person` asks for the policy's person column too, if the table has it.
@@ -127,7 +127,7 @@ def open_table(
     if rows < len(table):
         people = None if people is None else people.filter(pa.array(keep))
         cells = {name: column.filter(pa.array(keep)) for name, column in cells.items()}
-    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
+    return PublishedTable(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
 
 
 def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:
@@ -147,7 +147,7 @@ def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ..
     return tuple(domains)
 
 
-def publish_domains(policy: Policy, table: Table, original: Table | None) -> tuple[Hierarchy, ...]:
+def publish_domains(policy: Policy, table: PublishedTable, original: PublishedTable | None) -> tuple[Hierarchy, ...]:
     """Quasi-identifier domains: the original's, as the publisher had them, where they explain the published cells."""
     if original is None:
         return domains_of(policy, table.quasi)
@@ -158,20 +158,20 @@ def publish_domains(policy: Policy, table: Table, original: Table | None) -> tup
     return tuple(domains)
 
 
-def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> Published:
+def classes_of(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool = False) -> PublishedClasses:
     """The classes of a table: records are in one class when all their published values mean the same.
 
     `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody. A set
     whose members are no neighbours is told from others with the same ends.
     """
-    cells = cells_of(table, domains, show_values=show_values)
+    cells = meanings_of(table, domains, show_values=show_values)
     keys = np.array([cell.meaning[column.index] for cell, column in zip(cells, table.quasi, strict=True)], np.int32)
     member, first = row_groups(keys)
-    return Published(*_boxes(table, [(cell.lo, cell.hi) for cell in cells], first), member, tuple(domains))
+    return PublishedClasses(*_boxes(table, [(cell.lo, cell.hi) for cell in cells], first), member, tuple(domains))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class Meanings:
     """What the texts of one column mean, and last no value: codes from `lo` to `hi`; `meaning` is one number for texts
     that mean the same."""
 
@@ -180,19 +180,19 @@ class Cells:
     meaning: Codes
 
 
-def cells_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> list[Cells]:
+def meanings_of(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool = False) -> list[Meanings]:
     """What the texts of every quasi-identifier mean."""
-    found = []
+    meanings = []
     for column, domain, (lo, hi) in zip(table.quasi, domains, _sides(table, domains, show_values), strict=True):
         kind = kind_of(column.attribute)
         free = [is_unbounded(kind, text) for text in column.texts]
         meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
-        found.append(Cells(lo, hi, meaning.astype(np.int32)))
-    return found
+        meanings.append(Meanings(lo, hi, meaning.astype(np.int32)))
+    return meanings
 
 
 def boxes_of(
-    table: Table, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
+    table: PublishedTable, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
 ) -> tuple[Codes, Codes]:
     """The boxes of classes, given one record of each, in any domains that explain the published values."""
     return _boxes(table, _sides(table, domains, show_values), first)
@@ -280,7 +280,7 @@ def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.Chunked
     return Column(name, attribute, tuple(str(texts[place]) for place in present), places[index])
 
 
-def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
+def _sides(table: PublishedTable, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
     sides, problems = [], []
     for column, domain in zip(table.quasi, domains, strict=True):
         lo, hi, understood = _spans(column, domain)
@@ -292,7 +292,9 @@ def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> lis
     return sides
 
 
-def _boxes(table: Table, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np.int64]) -> tuple[Codes, Codes]:
+def _boxes(
+    table: PublishedTable, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np.int64]
+) -> tuple[Codes, Codes]:
     lo, hi = np.empty((2, len(sides), len(first)), np.int32)
     for place, (column, side) in enumerate(zip(table.quasi, sides, strict=True)):
         lo[place], hi[place] = (end[column.index[first]] for end in side)
@@ -321,17 +323,17 @@ def _scattered(column: Column, domain: Hierarchy) -> dict[int, tuple[tuple[int, 
         return {}
     understood = notation.read(domain, column.texts)[2]
     places = np.flatnonzero(~understood).tolist()
-    found = notation.read_scattered(domain, [column.texts[place] for place in places])
-    return {place: runs for place, runs in zip(places, found, strict=True) if runs is not None}
+    sets = notation.read_scattered(domain, [column.texts[place] for place in places])
+    return {place: runs for place, runs in zip(places, sets, strict=True) if runs is not None}
 
 
 def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:
     """A number for every text that is such a set, the same for the same set; 0 for all other texts."""
     numbers: dict[tuple[tuple[int, int], ...], int] = {}
-    found = np.zeros(len(column.texts), np.int64)
+    number = np.zeros(len(column.texts), np.int64)
     for place, runs in _scattered(column, domain).items():
-        found[place] = numbers.setdefault(runs, len(numbers) + 1)
-    return found
+        number[place] = numbers.setdefault(runs, len(numbers) + 1)
+    return number
 
 
 def _bands(column: Column) -> Codes:

@@ -56,7 +56,7 @@ class Unseen:
 
 def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
     """What never occurs together in a table, one quasi-identifier and one value that stays at a time."""
-    found = []
+    never = []
     for name, attribute in policy.sensitive.items():
         if kind_of(attribute).several or attribute.is_graded:
             continue
@@ -66,8 +66,8 @@ def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
         for quasi in snapshot.quasi_names:
             pairs = list(_pairs(snapshot, policy, quasi, name, values, counts))
             if pairs:
-                found.append(Unseen(quasi, name, tuple(pairs)))
-    return found
+                never.append(Unseen(quasi, name, tuple(pairs)))
+    return never
 
 
 def _pairs(
@@ -107,5 +107,5 @@ def _counted(domain: Hierarchy, attribute: Sensitive | None) -> NDArray[np.bool_
     """Per code, whether it is a value that somebody has, and keeps."""
     stay = attribute.permanent if attribute is not None and attribute.values == "transient" else None
     names = domain.names[0]
-    found = [name not in (MISSING, EVERYTHING) and (stay is None or name in stay) for name in names]
-    return np.array(found, np.bool_)
+    counted = [name not in (MISSING, EVERYTHING) and (stay is None or name in stay) for name in names]
+    return np.array(counted, np.bool_)

@@ -25,7 +25,7 @@ _VALUES_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class DistinctCells:
     """A column as its distinct values, understood as their kind, and which of them each row has (-1: missing)."""
 
     values: pa.Array | NDArray[Any]
@@ -39,7 +39,7 @@ class Examination:
         self.name, self.attribute, self.show_values = name, attribute, show_values
         self.problems: list[Problem] = []
 
-    def understand(self, column: pa.ChunkedArray, *, tokens: Sequence[str]) -> Cells:
+    def understand(self, column: pa.ChunkedArray, *, tokens: Sequence[str]) -> DistinctCells:
         """The cells as the kind of the attribute; wrong ones are reported, and count as missing from then on."""
         unsuited = Problem(f"has {_type(column)}, which is no {self.attribute.kind}", column=self.name)
         values, index = quietly(lambda: codec.distinct(column), lambda _: unsuited, errors=pa.ArrowException)
@@ -53,9 +53,9 @@ class Examination:
         )
         # Distinct cells may be one value (5 and 5.0); that does no harm, since both get the same code.
         places = np.where(absent | wrong, np.int32(-1), np.arange(len(values), dtype=np.int32))
-        return Cells(parsed, np.append(places, np.int32(-1))[index])
+        return DistinctCells(parsed, np.append(places, np.int32(-1))[index])
 
-    def look_up(self, cells: Cells, codes: Codes, *, fix: str) -> None:
+    def look_up(self, cells: DistinctCells, codes: Codes, *, fix: str) -> None:
         """Report the rows whose value has no code in the hierarchy."""
         used = np.zeros(len(codes) + 1, np.bool_)
         used[cells.index] = True
@@ -179,11 +179,11 @@ def amount(count: int) -> str:
 
 def places(rows: codec.Mask) -> str:
     """The numbers of the first few rows, counted from 1 without the header."""
-    found = (np.flatnonzero(rows) + 1)[: _ROWS_SHOWN + 1].tolist()
-    listed = ", ".join(map(str, found[:_ROWS_SHOWN]))
-    if len(found) > _ROWS_SHOWN:
+    first = (np.flatnonzero(rows) + 1)[: _ROWS_SHOWN + 1].tolist()
+    listed = ", ".join(map(str, first[:_ROWS_SHOWN]))
+    if len(first) > _ROWS_SHOWN:
         return f"rows {listed}, ..."
-    return f"{'row' if len(found) == 1 else 'rows'} {listed}"
+    return f"{'row' if len(first) == 1 else 'rows'} {listed}"
 
 
 def _type(column: pa.ChunkedArray) -> str:

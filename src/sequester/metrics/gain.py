@@ -88,8 +88,8 @@ def gains_by_cluster(
     size = np.maximum(np.bincount(place, minlength=clusters), 1)
 
     def averaged(scores: Floats) -> list[float]:
-        found: list[float] = (np.bincount(place, weights=scores, minlength=clusters) / size).tolist()
-        return found
+        averages: list[float] = (np.bincount(place, weights=scores, minlength=clusters) / size).tolist()
+        return averages
 
     low, high, domains = sensitive
     low, high = low[:, published], high[:, published]
@@ -108,9 +108,9 @@ def gains_by_cluster(
 def gain_of_release(member: Integers, quasi: Intervals, sensitive: Intervals, *, lambda_1: float = 1.0) -> Gain:
     """The gain of all records, as for a cluster; one left out says nothing: all is gained and all is lost."""
     everyone = np.zeros(quasi[0].shape[1], np.int64)
-    found = gains_by_cluster(member, quasi, sensitive, cluster=everyone, lambda_1=lambda_1)
+    overall = gains_by_cluster(member, quasi, sensitive, cluster=everyone, lambda_1=lambda_1)
     left_out = float(np.mean(member < 0)) if len(member) else 0.0
-    published = asdict(found[0]).values() if found else (0.0,) * 4
+    published = asdict(overall[0]).values() if overall else (0.0,) * 4
     return Gain(*((1 - left_out) * score + left_out for score in published))
 
 
@@ -173,10 +173,10 @@ def _each(
     score: Callable[[Hierarchy, Integers, Integers], Floats],
 ) -> Floats:
     """One row of scores per attribute."""
-    found = np.zeros(lo.shape, np.float64)
-    for row, domain, low, high in zip(found, domains, lo, hi, strict=True):
+    scores = np.zeros(lo.shape, np.float64)
+    for row, domain, low, high in zip(scores, domains, lo, hi, strict=True):
         row[:] = score(domain, low, high)
-    return found
+    return scores
 
 
 def _span(domain: Hierarchy, lo: Integers, hi: Integers) -> Floats:
@@ -223,11 +223,11 @@ def _nodes(domain: Hierarchy) -> tuple[list[NDArray[np.int64]], list[NDArray[np.
 def _around(domain: Hierarchy, scores: Sequence[NDArray[np.int64]], lo: Integers, hi: Integers) -> NDArray[np.int64]:
     """The score of the lowest node around each interval."""
     level = domain.level_of(lo, hi)
-    found = np.zeros(len(lo), np.int64)
+    around = np.zeros(len(lo), np.int64)
     for step, (starts, score) in enumerate(zip(domain.starts, scores, strict=True)):
         here = level == step
-        found[here] = score[np.searchsorted(starts, lo[here], side="right") - 1]
-    return found
+        around[here] = score[np.searchsorted(starts, lo[here], side="right") - 1]
+    return around
 
 
 def _check_nodes(domain: Hierarchy, lo: Integers, hi: Integers) -> None:

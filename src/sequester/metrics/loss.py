@@ -37,7 +37,7 @@ def losses(
     quasi: Integers | None = None,
 ) -> dict[str, float]:
     """Every metric by name; `entropy` only with `quasi`, the raw codes of all records."""
-    found = {
+    measured = {
         "ail": ail(classes, domains, suppressed=suppressed),
         "ncp": ncp(classes, domains, suppressed=suppressed),
         "dm": dm(classes, suppressed=suppressed),
@@ -46,8 +46,8 @@ def losses(
         "precision": precision(classes, domains, suppressed=suppressed),
     }
     if quasi is not None:
-        found["entropy"] = entropy(classes, domains, quasi=quasi)
-    return found
+        measured["entropy"] = entropy(classes, domains, quasi=quasi)
+    return measured
 
 
 def ail(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:

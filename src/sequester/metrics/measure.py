@@ -20,8 +20,8 @@ from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
 from sequester.guarantees.requirement import Boxes, Protected, Requirement, assess
 from sequester.guarantees.view import View
 from sequester.ingest.published import (
-    Published,
-    Table,
+    PublishedClasses,
+    PublishedTable,
     boxes_of,
     classes_of,
     domains_of,
@@ -38,7 +38,7 @@ from sequester.rational import exact
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValueSpread:
     """How one sensitive view is spread over the classes: the worst class for each number.
 
     l           fewest different values
@@ -77,7 +77,7 @@ class Measurement:
     confidence: float | None
     loss: dict[str, float]
     promises: tuple[Outcome, ...]
-    sensitive: dict[str, Spread] = field(default_factory=dict)
+    sensitive: dict[str, ValueSpread] = field(default_factory=dict)
     suppressed: int = 0
     query_error: float | None = None
     people: int | None = None
@@ -200,7 +200,7 @@ def measure(
 
 
 def assess_classes(
-    published: Published,
+    published: PublishedClasses,
     requirement: Requirement,
     policy: Policy,
     *,
@@ -234,7 +234,7 @@ def assess_classes(
 
 
 def _lost(
-    published: Published, suppressed: int, quasi: Codes | None, people: NDArray[np.bool_] | None
+    published: PublishedClasses, suppressed: int, quasi: Codes | None, people: NDArray[np.bool_] | None
 ) -> dict[str, float]:
     """What people lost, however many decoys are beside them."""
     if people is None or people.all():
@@ -245,12 +245,14 @@ def _lost(
     )
 
 
-def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, published: Published) -> dict[str, Spread]:
+def _spreads(
+    policy: Policy, requirement: Requirement, sensitive: Codes, published: PublishedClasses
+) -> dict[str, ValueSpread]:
     # Every value that is not ordinary gets the same bound, so that the worst one is the one with the largest share.
     pairs = zip(requirement.sensitive, policy.sensitive.values(), strict=True)
     probe = replace(requirement, sensitive=tuple(_probe(one, attribute) for one, attribute in pairs))
     sets = [name for name, attribute in policy.sensitive.items() if kind_of(attribute).several]
-    spreads: dict[str, Spread] = {}
+    spreads: dict[str, ValueSpread] = {}
     for view in probe.views(sensitive):
         spreads[view.name] = _set_spread(view, published) if view.name in sets else _spread(view, published)
     # What sets and nodes tell about a person is told element by element.
@@ -258,8 +260,8 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
     for view in requirement.views(sensitive):
         if view.name in spreads and (view.element is not None or view.names is not None):
             alike = Confidence((*(exact(0.5),) * (view.size - 1), exact(1)))
-            (found,) = assess([alike], view, member=published.member, classes=len(published))
-            told[view.name] = max(told.get(view.name, 0.0), found.observed or 0.0)
+            (outcome,) = assess([alike], view, member=published.member, classes=len(published))
+            told[view.name] = max(told.get(view.name, 0.0), outcome.observed or 0.0)
     return spreads | {name: replace(spreads[name], confidence=share) for name, share in told.items()}
 
 
@@ -272,7 +274,7 @@ def _probe(protected: Protected, attribute: Sensitive) -> Protected:
     return Protected(protected.name, domain, (alike, near))
 
 
-def _set_spread(view: View, published: Published) -> Spread:
+def _set_spread(view: View, published: PublishedClasses) -> ValueSpread:
     """Whole sets are many, and few of them are in a class: only those are looked at."""
     cells, count = np.unique(published.member * view.size + view.codes, return_counts=True)
     number, code = cells // view.size, cells % view.size
@@ -281,10 +283,10 @@ def _set_spread(view: View, published: Published) -> Spread:
     entropy = np.bincount(number, weights=-share * np.log(share), minlength=len(published))
     apart = np.bincount(number, weights=np.maximum(share - table[code], 0.0), minlength=len(published))
     different = np.bincount(number, minlength=len(published))
-    return Spread(int(different.min()), float(np.exp(entropy.min())), 0.0, {"equal": float(apart.max())}, "equal")
+    return ValueSpread(int(different.min()), float(np.exp(entropy.min())), 0.0, {"equal": float(apart.max())}, "equal")
 
 
-def _spread(view: View, published: Published) -> Spread:
+def _spread(view: View, published: PublishedClasses) -> ValueSpread:
     share, near = view.criterion(Confidence), view.criterion(TCloseness)
     if share is None or near is None:
         raise AssertionError("probes have both")
@@ -297,14 +299,13 @@ def _spread(view: View, published: Published) -> Spread:
         share,
         *(replace(near, distance=distance) for distance in distances),
     ]
-    found = [
-        outcome.observed or 0.0 for outcome in assess(criteria, view, member=published.member, classes=len(published))
-    ]
-    return Spread(int(found[0]), found[1], found[2], dict(zip(distances, found[3:], strict=True)), near.distance)
+    outcomes = assess(criteria, view, member=published.member, classes=len(published))
+    distinct, entropy, most, *apart = (outcome.observed or 0.0 for outcome in outcomes)
+    return ValueSpread(int(distinct), entropy, most, dict(zip(distances, apart, strict=True)), near.distance)
 
 
 def _population(
-    policy: Policy, table: Table, published: Published, *, show_values: bool
+    policy: Policy, table: PublishedTable, published: PublishedClasses, *, show_values: bool
 ) -> tuple[Boxes | None, Codes | None]:
     """The boxes and the population in common domains, wide enough for both."""
     if policy.protect.k_map is None:

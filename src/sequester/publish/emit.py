@@ -143,5 +143,5 @@ def _ends(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> tu
 
 def _middle(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Floats:
     low, high = _ends(domain, lo, hi)
-    found: Floats = low / 2 + high / 2
-    return found
+    middle: Floats = low / 2 + high / 2
+    return middle

@@ -41,8 +41,8 @@ class Runs:
 
 def runs_in(policy: Policy, snapshot: Snapshot | None) -> list[Runs]:
     """The published columns with something that would run; without a table, as far as the policy alone tells."""
-    found = _of_policy(policy) if snapshot is None else _of_snapshot(snapshot)
-    return [runs for runs in found if runs.header or runs.cells or runs.labels]
+    everything = _of_policy(policy) if snapshot is None else _of_snapshot(snapshot)
+    return [runs for runs in everything if runs.header or runs.cells or runs.labels]
 
 
 def _of_policy(policy: Policy) -> Iterator[Runs]:

@@ -83,10 +83,10 @@ def from_bands(edges: Sequence[float], *, missing: bool = False) -> Hierarchy:
 def band_codes(edges: Sequence[float], values: Floats) -> Codes:
     """The band of every number: [e0, e1), [e1, e2), ..., the last one closed; -1 outside the edges and for NaN."""
     numbers = np.asarray(values, np.float64)
-    found = np.searchsorted(np.asarray(edges, np.float64), numbers, side="right").astype(np.int32) - np.int32(1)
-    found[numbers == edges[-1]] = len(edges) - 2
-    found[(numbers > edges[-1]) | np.isnan(numbers)] = -1
-    return found
+    band = np.searchsorted(np.asarray(edges, np.float64), numbers, side="right").astype(np.int32) - np.int32(1)
+    band[numbers == edges[-1]] = len(edges) - 2
+    band[(numbers > edges[-1]) | np.isnan(numbers)] = -1
+    return band
 
 
 def spans_integers(range: tuple[float, float]) -> bool:
@@ -157,8 +157,8 @@ def _banded(leaves: Floats, edges: Sequence[float], *, declared: bool) -> Level:
             raise PolicyError(Problem("the bands do not reach both ends of the range", key="bands"))
         raise DataError(f"{outside} distinct numbers are outside the bands")
     names = _band_names(edges, whole=_whole(leaves) and _whole([edge for edge in edges if math.isfinite(edge)]))
-    found, starts = np.unique(codes, return_index=True)
-    return starts.astype(np.int32), tuple(names[code] for code in found.tolist())
+    used, starts = np.unique(codes, return_index=True)
+    return starts.astype(np.int32), tuple(names[code] for code in used.tolist())
 
 
 def _band_names(edges: Sequence[float], *, whole: bool) -> list[str]:
@@ -192,9 +192,9 @@ def _widths(leaves: Floats, widths: Sequence[float], range: tuple[float, float] 
     band += leaves >= np.array([edge.get(index + 1, math.inf) for index in band.tolist()])
     levels: list[Level] = []
     for width in widths:
-        found, starts = np.unique(band.astype(np.int64) // int(_exact(width) / _exact(widths[0])), return_index=True)
+        bands, starts = np.unique(band.astype(np.int64) // int(_exact(width) / _exact(widths[0])), return_index=True)
         names = []
-        for index in found.tolist():
+        for index in bands.tolist():
             low, high = base + index * _exact(width), base + (index + 1) * _exact(width)
             if whole:
                 names.append(_closed(float(low), min(float(high) - 1, float(range[1]) if range else math.inf)))
