@@ -148,7 +148,7 @@ def _cluster_next(task: Task) -> Classes:
 def _group_next(task: Task) -> Classes:
     assert task.lifetime is not None
     if task.registered is not None:
-        from sequester.methods.lifetime.regions import regions
+        from sequester.methods.research.registration.regions import regions
 
         return regions(task.history, *task.table, lifetime=task.lifetime, registered=task.registered)
     if any(history.permanent for history in task.history.histories):
