@@ -16,7 +16,7 @@ from seated import seated
 from sequester.attacks import tracing
 from sequester.attacks.proven import check_pods, proven
 from sequester.methods.pods import make as maker
-from sequester.methods.pods.company import labels_of, spared
+from sequester.methods.pods.classes.company import labels_of, spared
 from sequester.methods.pods.make import make
 from worlds import Knowledge, TooMany
 

@@ -24,7 +24,7 @@ _PART = 1_024
 """Classes that a thread looks at at a time."""
 
 
-class Pods(NamedTuple):
+class PodRuns(NamedTuple):
     """Pods, those of one class together.
 
     box     (pods, 2 attributes) least, then largest of their people
@@ -54,7 +54,22 @@ def put_in_order(member: Integers, place: Integers, order: Integers) -> None:
         place[member[one]] += 1
 
 
-def share_many(pods: Pods, k: int, shift: int, worth: float) -> Integers:
+@kernel
+def bound_pods(place: NDArray[np.float64], pod: Integers, seen: NDArray[np.bool_], box: NDArray[np.float32]) -> None:
+    """The boxes of the people of every pod: least, then largest. Changes `box`, and `seen`: which pods have any."""
+    axes = place.shape[1]
+    for row in range(pod.size):
+        one = pod[row]
+        for axis in range(axes):
+            here = place[row, axis]
+            if not seen[one] or here < box[one, axis]:
+                box[one, axis] = here
+            if not seen[one] or here > box[one, axes + axis]:
+                box[one, axes + axis] = here
+        seen[one] = True
+
+
+def share_many(pods: PodRuns, k: int, shift: int, worth: float) -> Integers:
     """The class of every pod after some have moved; `shift` 1: windows begin in the middle of others."""
     member = np.repeat(np.arange(len(pods.start) - 1), np.diff(pods.start))
     begins = range(-shift * _WINDOW // 2, len(pods.start) - 1, _PART)

@@ -5,20 +5,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.company_moves import Asked, Pods, join_classes, move_pods, split_classes
-from sequester.methods.pods.grouping import _boxes, exchanged
-from sequester.methods.pods.larger import Benches
+from sequester.methods.pods.classes.company_kernels import (
+    Asked,
+    Clock,
+    Company,
+    Ranking,
+    join_classes,
+    move_pods,
+    split_classes,
+)
+from sequester.methods.pods.classes.grouping import exchanged, pod_boxes
+from sequester.methods.pods.classes.shelf_kernels import PodBoxes, shelve
+from sequester.methods.pods.pairing.benches import Benches
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
-_NEAR, _SAME, _APART = 8, 6, 64.0
-"""Pods nearby that are looked at, and pods with the same label."""
+_NEAR, _SAME = 8, 6
+"""Pods nearby to whose classes a pod may go, and for each of its labels pods that have it."""
+
+_APART = 64.0
+"""How far apart pods are put that do not have the label which is looked for: farther than any two are."""
 
 _PRICES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2)
+"""Prices of a row that company lacks, one after the other: in small steps, so that what is near is joined first."""
+
 _HASTE, _MANY = (0.1, 0.4, 1.6), 60_000
+"""Fewer prices for more rows than so many, where each takes seconds."""
+
 _ANY = 1e3
-"""Prices of a row that company lacks, one after the other, fewer of them for many rows; at last it has any price."""
+"""At last a row has any price: more than whatever a class can lose by it."""
 
 
 def group_company(
@@ -33,14 +49,11 @@ def group_company(
     shown = labels_of(pod, label)
     turns = (_PRICES, _PRICES[-2:], _PRICES[-1:]) if len(pod) <= _MANY else (_HASTE, _HASTE[-1:])
     for turn, prices in enumerate(turns):
-        low, high = _boxes(place, real, pod)
-        size = np.bincount(pod).astype(np.int64)
-        people = np.bincount(pod[real], minlength=len(size)).astype(np.int64)
-        pods = Pods(low, high, size, people, shown)
+        boxes = pod_boxes(place, real, pod)
         if turn:
-            of_pod = np.empty(len(size), np.int64)
+            of_pod = np.empty(len(boxes.size), np.int64)
             of_pod[pod] = member
-        settle(of_pod, pods, near_pods(pods), (k, need), prices)
+        _settle(of_pod, boxes, shown, (k, need), prices)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
         member, pod, moved = exchanged(of_pod[pod], place, real, pod, key)
         if not moved and turn:
@@ -48,14 +61,23 @@ def group_company(
     return member, pod
 
 
-def settle(of_pod: Integers, pods: Pods, near: Integers, asked: tuple[int, int], prices: tuple[float, ...]) -> None:
+def _settle(
+    of_pod: Integers, boxes: PodBoxes, label: Integers, asked: tuple[int, int], prices: tuple[float, ...]
+) -> None:
     """Join classes and move pods at rising prices, until nothing is lacking that can be had. Changes `of_pod`."""
+    near, count = _near_pods(boxes, label), len(of_pod)
+    never = np.full(count, -1, np.int64)
+
+    def company() -> Company:
+        return Company(of_pod, shelve(of_pod, boxes, count), boxes, label, np.empty(count))
+
     for price in (*prices, _ANY, _ANY):
-        wanted = Asked(asked[0], asked[1], price)
-        while join_classes(of_pod, pods, near, wanted) and price == _ANY:
+        wanted = Asked(*asked, price)
+        while join_classes(company(), wanted, near, never.copy()) and price == _ANY:
             pass
-        move_pods(of_pod, pods, near, wanted, 4)
-        split_classes(of_pod, pods, wanted)
+        clock = Clock(np.zeros(count, np.int64), np.ones(count, np.int64), never.copy())
+        move_pods(company(), wanted, near, clock)
+        split_classes(company(), wanted, Ranking(never.copy(), never.copy(), np.empty(count)))
 
 
 def complete(benches: Benches, need: int) -> None:
@@ -95,21 +117,21 @@ def labels_of(pod: Integers, label: Integers) -> Integers:
     return found
 
 
-def near_pods(pods: Pods) -> Integers:
+def _near_pods(boxes: PodBoxes, label: Integers) -> Integers:
     """Per pod, others nearby, and for each of its labels others nearby that have it; -1 for none."""
     from scipy.spatial import cKDTree
 
     with np.errstate(invalid="ignore"):
         # A pod of decoys is nowhere.
-        center = np.nan_to_num((pods.low + pods.high) / 2, posinf=0, neginf=0)
+        center = np.nan_to_num((boxes.low + boxes.high) / 2, posinf=0, neginf=0)
     count = len(center)
-    found = [cKDTree(center).query(center, k=min(_NEAR + 1, count), p=1)[1].reshape(count, -1)]
-    pod, seat = np.nonzero(pods.label >= 0)
-    there = np.column_stack([center[pod], pods.label[pod, seat] * _APART])
+    near = [cKDTree(center).query(center, k=min(_NEAR + 1, count), p=1)[1].reshape(count, -1)]
+    pod, seat = np.nonzero(label >= 0)
+    there = np.column_stack([center[pod], label[pod, seat] * _APART])
     far, which = cKDTree(there).query(there, k=min(_SAME + 1, len(pod)), p=1, distance_upper_bound=_APART / 2)
     which = np.where(np.isfinite(far), np.append(pod, -1)[which], -1).reshape(len(pod), -1)
-    for column in range(pods.label.shape[1]):
+    for column in range(label.shape[1]):
         own = np.full((count, which.shape[1]), -1, np.int64)
         own[pod[seat == column]] = which[seat == column]
-        found.append(own)
-    return np.ascontiguousarray(np.hstack(found).astype(np.int64))
+        near.append(own)
+    return np.ascontiguousarray(np.hstack(near).astype(np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.pods.many_order import WHOLE
+from sequester.methods.pods.many.order import WHOLE
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.company import labels_of
-from sequester.methods.pods.cuts import boxes_of
-from sequester.methods.pods.many_classes import group_many
+from sequester.methods.pods.classes.boxes import boxes_of
+from sequester.methods.pods.classes.company import labels_of
+from sequester.methods.pods.many.grouping import group_many
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]

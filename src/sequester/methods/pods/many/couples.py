@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.many_order import WHOLE, near_order, whole
-from sequester.methods.pods.many_pairs import Crowd, Lists, Rules, accept, break_up, search, trade, unlink
-from sequester.methods.pods.many_share import sorted_by
-from sequester.methods.pods.pairing import FEW, LINK, Singles, loosen
+from sequester.methods.pods.many.order import WHOLE, near_order, whole
+from sequester.methods.pods.many.pair_kernels import Crowd, Lists, Rules, accept, break_up, search, trade, unlink
+from sequester.methods.pods.many.share_kernels import sorted_by
+from sequester.methods.pods.pairing.couples import FEW, LINK, Singles, loosen
 from sequester.methods.pods.task import Bounds
 
 Integers = NDArray[np.int64]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.grouping import group
-from sequester.methods.pods.larger import Benches
-from sequester.methods.pods.pairing import Singles
+from sequester.methods.pods.classes.grouping import group
+from sequester.methods.pods.pairing.benches import Benches
+from sequester.methods.pods.pairing.couples import Singles
 from sequester.methods.pods.task import Task
 
 Integers = NDArray[np.int64]

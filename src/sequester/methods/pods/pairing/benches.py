@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.matching import fill
-from sequester.methods.pods.pairing import nearest
+from sequester.methods.pods.pairing.couples import nearest
+from sequester.methods.pods.pairing.matching import fill
 from sequester.methods.pods.task import Bounds
 
 Integers = NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.cuts import cut_pods
+from sequester.methods.pods.classes.cut_kernels import cut_pods
 from sequester.methods.pods.task import Task
 
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.matching import match
+from sequester.methods.pods.pairing.matching import match
 from sequester.methods.pods.task import Bounds
 
 Integers = NDArray[np.int64]

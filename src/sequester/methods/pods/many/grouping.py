@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.cuts import bound_groups
-from sequester.methods.pods.many_cuts import cut_many, cut_runs
-from sequester.methods.pods.many_share import Pods, share_many, sorted_by
+from sequester.methods.pods.many.cut_kernels import cut_many, cut_runs
+from sequester.methods.pods.many.share_kernels import PodRuns, bound_pods, share_many, sorted_by
 
 Integers = NDArray[np.int64]
-Places = NDArray[np.floating[Any]]
+Places = NDArray[np.float64]
 
 _TURNS, _SHARED = 6, 600_000
 """How often classes are shared out again at most, and the people for whom it is done once: of fewer, more often."""
@@ -30,7 +27,7 @@ def group_many(place: Places, pod: Integers, k: int) -> Integers:
     order, start = cut_many(box, weight, k)
     worth = _CARE if people < _SHARED else _HASTE
     for turn in range(max(min(_SHARED // people, _TURNS), 1)):
-        member = share_many(Pods(box, weight, np.append(start, count)), k, turn % 2, worth)
+        member = share_many(PodRuns(box, weight, np.append(start, count)), k, turn % 2, worth)
         again, ends = sorted_by(member)
         box, weight, order = box[again], weight[again], order[again]
         # Classes that have become large enough are cut again.
@@ -40,8 +37,8 @@ def group_many(place: Places, pod: Integers, k: int) -> Integers:
     return of_pod[pod]
 
 
-def _boxes(place: Places, pod: Integers, count: int) -> Places:
+def _boxes(place: Places, pod: Integers, count: int) -> NDArray[np.float32]:
     """(pods, 2 attributes) least, then largest of the people of every pod; of a pod without any it is at the origin."""
     box = np.zeros((count, 2 * place.shape[1]), np.float32)
-    bound_groups(place, pod[: len(place)], box[:, : place.shape[1]], box[:, place.shape[1] :])
+    bound_pods(place, pod[: len(place)], np.zeros(count, np.bool_), box)
     return box

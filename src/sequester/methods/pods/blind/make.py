@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.blind_join import Fragments, joined
-from sequester.methods.pods.blind_types import Draws, types_of_newcomers
-from sequester.methods.pods.cuts import boxes_of, cut_pods
+from sequester.methods.pods.blind.join import Fragments, joined
+from sequester.methods.pods.blind.types import Draws, types_of_newcomers
+from sequester.methods.pods.classes.boxes import boxes_of
+from sequester.methods.pods.classes.cut_kernels import cut_pods
 from sequester.methods.pods.task import Made, Task
 
 Integers = NDArray[np.int64]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,33 +75,3 @@ def cut_pods(low: Places, high: Places, size: NDArray[np.int64], k: int) -> NDAr
         stack.append((begin, begin + best_at))
         stack.append((begin + best_at, end))
     return member
-
-
-def bounds_of(values: NDArray[Any], group: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Least and largest of every column of `values` (rows, columns), per group; each of `count` groups has a row."""
-    low, high = (np.empty((count, values.shape[1]), values.dtype) for _ in range(2))
-    bound_groups(values, group, low, high)
-    return low, high
-
-
-@kernel
-def bound_groups(values: Any, group: Any, low: Any, high: Any) -> None:
-    """The least and largest of every group. Changes `low` and `high`."""
-    seen = np.zeros(low.shape[0], np.bool_)
-    for row in range(group.size):
-        one = group[row]
-        for column in range(values.shape[1]):
-            value = values[row, column]
-            if not seen[one] or value < low[one, column]:
-                low[one, column] = value
-            if not seen[one] or value > high[one, column]:
-                high[one, column] = value
-        seen[one] = True
-
-
-def boxes_of(group: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Least and largest of every column of `values` (rows, columns), per group; groups are numbered from 0."""
-    order = np.argsort(group, kind="stable")
-    start = np.flatnonzero(np.diff(group[order], prepend=-1))
-    sides = values[order]
-    return np.minimum.reduceat(sides, start, axis=0), np.maximum.reduceat(sides, start, axis=0)

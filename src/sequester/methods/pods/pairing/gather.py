@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.larger import Benches, join, may_join, take_seats
+from sequester.methods.pods.pairing.benches import Benches, join, may_join, take_seats
 from sequester.methods.pods.task import Bounds, Task
 
 Integers = NDArray[np.int64]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.grouping import group
-from sequester.methods.pods.larger import Benches
+from sequester.methods.pods.classes.grouping import group
+from sequester.methods.pods.pairing.benches import Benches
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
