@@ -322,7 +322,7 @@ def _try(attack: Attack, history: History, asked: Question) -> Result:
     whole = history.attribute == WHOLE_ROW or asked.labels is None
     if attack.name != "deniability" or asked.decoy is None or not whole or not history.permanent:
         return result
-    from sequester.attacks.totals import find_totals
+    from sequester.attacks.deniability.totals import find_totals
 
     labels = Labels.of_history(history) if asked.labels is None else asked.labels
     more = find_totals(history, labels, asked.decoy)

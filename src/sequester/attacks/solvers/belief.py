@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.solvers.belief_kernels import possible, scale, settle
-from sequester.attacks.solvers.program import fitting_path
 from sequester.attacks.spread import Spread
 from sequester.history import History
 from sequester.history.label import Labels, Question
@@ -81,7 +80,7 @@ def believe(
     if known is not None and known.any() and history.value is None:
         raise ValueError("values can be known only where it is known who has which")
     sizes = [len(release) for release in history.releases]
-    path, _ = number_through(fitting_path(history), sizes)
+    path, _ = number_through(history.fitting_path(), sizes)
     counts = np.concatenate([np.zeros((0, len(history.values)), np.int64), *(r.counts for r in history.releases)])
     size, told = found.size, found.of >= 0
     if known is not None and known.any():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.deniability_labels import find_labels
+from sequester.attacks.deniability import find
 from sequester.attacks.finding import Finding, Result, Told
 from sequester.history.history import History
 from sequester.history.label import Labels
@@ -34,7 +34,7 @@ def find_totals(history: History, labels: Labels, decoy: NDArray[np.bool_]) -> R
     for release in history.releases:
         assert release.member is not None
         told = told.extend(_told(release, decoy))
-    result = find_labels(told, labels, decoy=decoy)
+    result = find(told, labels=labels, decoy=decoy)
     return replace(result, findings=[_plain(finding, len(history)) for finding in result.findings])
 
 
