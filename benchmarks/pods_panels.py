@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.adult import DATA, Adult
 from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
-from sequester.attacks.witness import Witness, check
+from sequester.attacks.pods.proof import Witness, check
 from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.attack import UNPROMISED, Attack, Question, largest_share
+from sequester.attacks.attack import UNPROMISED, Attack, Setting, largest_share
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result
 from sequester.guarantees.anonymity import KAnonymity
@@ -125,7 +125,7 @@ class _Members:
 def _declare(
     name: str, title: str, *, smallest: bool, required: Callable[[Policy, float | None], float | None]
 ) -> Attack:
-    def find_classes(history: History, asked: Question) -> Result:
+    def find_classes(history: History, asked: Setting) -> Result:
         if name == "confidence" and asked.registered is not None and rests_on_lifetime(asked.policy, history.attribute):
             # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
             return Result()

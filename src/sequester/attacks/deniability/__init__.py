@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Question, largest_share
-from sequester.attacks.deniability.asked import Asked, Stated
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Setting, largest_share
+from sequester.attacks.deniability.inquiry import Inquiry, LabelProgram
 from sequester.attacks.deniability.story import tell_sum
 from sequester.attacks.deniability.telling import Teller
 from sequester.attacks.exposure import Noted
@@ -39,6 +40,9 @@ from sequester.attacks.solvers.program import Mask, Program, least_excess, stret
 from sequester.attacks.solvers.refutation import Refutation, refute
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels
+
+if TYPE_CHECKING:
+    from sequester.attacks.pods.proof import PodProof
 
 Proof = tuple[Refutation, Refutation]
 """A proof, and the part of it that ties people most tightly."""
@@ -84,7 +88,7 @@ def find(
     return Noted(list(findings.values()), measure, (note,) if left else (), unsolved=left)
 
 
-def _ask(history: History, labels: Labels | None, decoy: Mask | None) -> Asked | None:
+def _ask(history: History, labels: Labels | None, decoy: Mask | None) -> Inquiry | None:
     """What is asked, and what is known of it; None where there is nothing."""
     trajectories = history.trajectories
     if trajectories is None or not len(trajectories) or not history.permanent:
@@ -102,10 +106,10 @@ def _ask(history: History, labels: Labels | None, decoy: Mask | None) -> Asked |
     if decoy is not None:
         somebody[:] = False
         somebody[trajectories.of[(trajectories.of >= 0) & ~decoy]] = True
-    return Asked(known, shown, somebody)
+    return Inquiry(known, shown, somebody)
 
 
-def _parts_of(asked: Asked, shares: Mask) -> Mask:
+def _parts_of(asked: Inquiry, shares: Mask) -> Mask:
     """Per component, whether one of these shares is in it."""
     parts = np.zeros(int(asked.part.max()) + 1, np.bool_)
     parts[asked.part[asked.share.trajectory[shares]]] = True
@@ -140,7 +144,7 @@ def _tightness(proof: Refutation) -> tuple[Fraction | float, int]:
     return proof.strain, -len(proof.rows)
 
 
-def _unavoidable(asked: Asked, stated: Stated, touched: Mask, proofs: list[Refutation]) -> float:
+def _unavoidable(asked: Inquiry, stated: LabelProgram, touched: Mask, proofs: list[Refutation]) -> float:
     """The smallest multiple of the bounds that is unavoidable anywhere; at most that where there is too much to solve.
 
     What people truly have is one solution: no component needs more than that.
@@ -166,8 +170,23 @@ def _unavoidable(asked: Asked, stated: Stated, touched: Mask, proofs: list[Refut
     return strain if least is None else max(strain, float(least[0].max(initial=0.0)))
 
 
-def _find(history: History, asked: Question) -> Result:
-    return find(history, labels=asked.labels if history.attribute == WHOLE_ROW else None)
+def _find(history: History, asked: Setting) -> Result:
+    return find(history, labels=asked.labels_of(history))
+
+
+def _by_pods(history: History, pods: PodProof, since: int) -> Result:
+    bounds = [question.bound for question in pods.labels.questions]
+    free = history.attribute != WHOLE_ROW and all(bound >= 1 for bound in history.bounds)
+    return Result([], min(1.0, round(pods.strain * float(max(bounds)), 9))) if bounds and not free else Result()
+
+
+def _with_totals(history: History, asked: Setting) -> Result | None:
+    """The same for somebody who knows the true totals, of all that rows show."""
+    if asked.decoy is None or (asked.labels is not None and history.attribute != WHOLE_ROW):
+        return None
+    from sequester.attacks.deniability.totals import find_totals
+
+    return find_totals(history, Labels.of_history(history) if asked.labels is None else asked.labels, asked.decoy)
 
 
 def unbounded(history: History) -> str:
@@ -186,6 +205,8 @@ ATTACK = Attack(
     releases=1,
     knows_people=True,
     looks_at=lambda histories, rows: (*histories, rows.people),
+    by_pods=_by_pods,
+    besides=_with_totals,
     story=tell_sum,
     nothing=unbounded,
 )

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.deniability.asked import Asked, Stated
-from sequester.attacks.finding import Finding, Told
-from sequester.attacks.index import Index
+from sequester.attacks.deniability.inquiry import Inquiry, LabelProgram
+from sequester.attacks.finding import Finding, LazyWitness
+from sequester.attacks.solvers.index import Index
 from sequester.attacks.solvers.program import Integers
 from sequester.attacks.solvers.refutation import Refutation
 from sequester.history import History
@@ -32,7 +32,7 @@ _SEEN = 5_000_000
 class Teller:
     """Puts proofs into plain values. Plain lists: there can be many small ones."""
 
-    def __init__(self, history: History, asked: Asked, stated: Stated) -> None:
+    def __init__(self, history: History, asked: Inquiry, stated: LabelProgram) -> None:
         trajectories = history.known_trajectories
         self.history, self.asked, self.stated = history, asked, stated
         self.members = Index.of(trajectories.of, len(trajectories))
@@ -60,7 +60,7 @@ class Teller:
             value=question.value,
             classes=tuple([(release + 1, name + 1) for release, name in used]),
             people=self._people(proof),
-            witness=Told(witness),
+            witness=LazyWitness(witness),
             attribute=question.attribute,
         )
 

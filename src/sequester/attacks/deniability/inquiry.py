@@ -26,11 +26,11 @@ class Share(NamedTuple):
 
     trajectory: Integers
     question: Integers
-    count: Integers
+    people: Integers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stated:
+class LabelProgram:
     """A program and what it says.
 
     pairs       trajectory and label of every unknown
@@ -44,7 +44,7 @@ class Stated:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asked:
+class Inquiry:
     """Labels that are known by what is published, and the values that nobody may be tied to too surely.
 
     somebody  per trajectory, whether it is asked about at all
@@ -79,12 +79,12 @@ class Asked:
     def exceeds(self) -> Mask:
         """Per share, whether it is above its bound."""
         top, scale = self.bounds
-        return np.asarray(self.share.count * scale > top[self.share.question] * self.known.size[self.share.trajectory])
+        return np.asarray(self.share.people * scale > top[self.share.question] * self.known.size[self.share.trajectory])
 
     @property
     def strain(self) -> Floats:
         """Per share, the multiple of its bound that it is."""
-        return self._multiple(self.share.question, self.share.count / self.known.size[self.share.trajectory])
+        return self._multiple(self.share.question, self.share.people / self.known.size[self.share.trajectory])
 
     def in_one_class(self) -> float:
         """The largest multiple of a bound in any single class: nobody can avoid that."""
@@ -101,7 +101,7 @@ class Asked:
         shown = np.bincount(known.key // known.labels, minlength=known.classes)
         return np.asarray(np.where(known.path >= 0, shown[known.path], known.labels).min(axis=1))
 
-    def state(self, trajectories: Mask) -> Stated:
+    def state(self, trajectories: Mask) -> LabelProgram:
         """The program of these trajectories, which must be whole components."""
         known, width = self.known, len(self.labels.questions)
         pairs = shown_pairs(known, trajectories)
@@ -127,9 +127,9 @@ class Asked:
             row=row,
             held=np.arange(len(held)),
         )
-        return Stated(program, pairs, trajectory, question)
+        return LabelProgram(program, pairs, trajectory, question)
 
-    def suspected(self, stated: Stated) -> Mask:
+    def suspected(self, stated: LabelProgram) -> Mask:
         """Rows of published counts of labels with a value that exceeds its bound somewhere in the component.
 
         Proofs from these alone are about one value and read as a difference: add these classes, subtract those.
