@@ -127,18 +127,45 @@ class History:
             return None
         return self.trajectories.count(self.value, len(self.values))
 
+    @property
+    def known_trajectories(self) -> Trajectories:
+        """The trajectories of a history that is known to have them."""
+        if self.trajectories is None:
+            raise ValueError("who is in which class is not known")
+        return self.trajectories
+
+    def fitting_path(self) -> NDArray[np.int32]:
+        """The path of every trajectory, without the classes that contradict what is known of their members.
+
+        A class counts only where its known members are as many as its rows and, if their values are known, have exactly
+        the published values: anything else (people not found, a value that changed) would make worlds contradictory.
+        """
+        trajectories, own = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path.copy()
+        for number, release in enumerate(self.releases):
+            inside = np.flatnonzero(path[:, number] >= 0)
+            classes = path[inside, number]
+            size = np.zeros(len(release), np.int64)
+            np.add.at(size, classes, trajectories.size[inside])
+            fits = size == release.size
+            if own is not None:
+                counted = np.zeros_like(release.counts)
+                np.add.at(counted, classes, own[inside])
+                fits &= (counted == release.counts).all(axis=1)
+            path[inside[~fits[classes]], number] = -1
+        return path
+
     def overlap(self, first: int, second: int) -> Overlap:
         """The people of two releases (numbered from 0) by their classes in both, from one pass over trajectories."""
-        if self.trajectories is None:
-            raise ValueError("overlaps need to know who is in which class")
-        path, counts = self.trajectories.path, self.trajectory_counts()
+        trajectories, counts = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path
         a, b = path[:, first], path[:, second]
         either = (a >= 0) | (b >= 0)
         width = len(self.releases[second]) + 1
         key = (a[either].astype(np.int64) + 1) * width + b[either] + 1
         found, inverse = np.unique(key, return_inverse=True)
         size = np.zeros(len(found), np.int64)
-        np.add.at(size, inverse, self.trajectories.size[either])
+        np.add.at(size, inverse, trajectories.size[either])
         of_values = None
         if counts is not None:
             of_values = np.zeros((len(found), len(self.values)), np.int64)

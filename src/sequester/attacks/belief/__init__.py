@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import UNPROMISED, Attack
+from sequester.attacks.belief.resilience import Resilience, resilience
 from sequester.attacks.deniability import unbounded
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding
-from sequester.attacks.resilience import Resilience, resilience
 from sequester.attacks.solvers.belief import Belief, believe
-from sequester.attacks.spread import NOISE, Spread
+from sequester.attacks.solvers.spread import NOISE, BeliefSpread
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.history.seats import Seats
@@ -31,7 +31,7 @@ class Believed:
     """
 
     attribute: str
-    spread: Spread
+    spread: BeliefSpread
     resilience: Mapping[float, Resilience]
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,8 +104,7 @@ def believable(histories: Sequence[History], rows: Rows | None) -> tuple[History
 
 
 def _finding(history: History, belief: Belief, people: Sequence[int], limit: float) -> Finding:
-    assert history.trajectories is not None
-    path = history.trajectories.path[history.trajectories.of[people[0]]].tolist()
+    path = history.known_trajectories.path[history.known_trajectories.of[people[0]]].tolist()
     classes = [(release, number) for release, number in enumerate(path) if number >= 0]
     question = belief.questions[belief.question[people[0]]]
     published = [name_counts(history, history.releases[r].counts[c].tolist()) for r, c in classes]

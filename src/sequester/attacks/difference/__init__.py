@@ -18,19 +18,23 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import combinations as pairs_of
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import Attack, attributes_and_rows, fewest
-from sequester.attacks.difference_cells import Cells, Remainder, directions
-from sequester.attacks.difference_size import determined
-from sequester.attacks.difference_span import combinations
-from sequester.attacks.difference_value import generalized, nested
+from sequester.attacks.difference.cells import Remainder, Subtraction, directions
+from sequester.attacks.difference.size import determined
+from sequester.attacks.difference.span import combinations
+from sequester.attacks.difference.value import generalized, nested
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.index import Index
+from sequester.attacks.solvers.index import Index
 from sequester.history import History, Trajectories
+
+if TYPE_CHECKING:
+    from sequester.attacks.pods.proof import PodProof
 
 EXACT_WORK = 300_000
 """Trajectories times pairs of releases up to which a certified history is searched for its exact measure."""
@@ -51,7 +55,7 @@ def find(history: History, *, semantics: Semantics = "exact", by_value: bool = T
     trajectories = history.trajectories
     if trajectories is None or not history.permanent or len(history) < 2 or len(trajectories) == 0:
         return Result([], None)
-    search = _Search(history, trajectories, semantics, by_value=by_value)
+    search = _Subtractions(history, trajectories, semantics, by_value=by_value)
     for first, second in search.pairs():
         for cells in directions(history, first, second):
             search.values(cells)
@@ -61,7 +65,7 @@ def find(history: History, *, semantics: Semantics = "exact", by_value: bool = T
     return Result(search.findings, search.measure)
 
 
-class _Search:
+class _Subtractions:
     """Findings so far, each with somebody no earlier one exposes as much, and the smallest determined set so far."""
 
     def __init__(self, history: History, trajectories: Trajectories, semantics: Semantics, *, by_value: bool) -> None:
@@ -97,14 +101,14 @@ class _Search:
         if self.by_size or self.bounded:
             yield from pairs_of(range(len(self.history)), 2)
 
-    def values(self, cells: Cells) -> None:
+    def values(self, cells: Subtraction) -> None:
         """Values that are too frequent in what is left."""
         if self.bounded:
             attack = generalized if self.semantics == "exact" else nested
             for remainder in attack(cells, {value: self.history.bounds[value] for value in self.bounded}):
                 self._add(remainder)
 
-    def sizes(self, cells: Cells) -> None:
+    def sizes(self, cells: Subtraction) -> None:
         """What is left of too few people."""
         if not self.by_size:
             return
@@ -214,6 +218,18 @@ def _breaks(history: History, counts: NDArray[np.int64], size: NDArray[np.int64]
     return bool((bound.denominator * counts[:, value] > bound.numerator * size).any())
 
 
+def _by_pods(history: History, pods: PodProof, since: int) -> Result | None:
+    if len(history) < 2:
+        return None
+    # Of people whose values have no bound nothing is learned that is protected, where there are such values.
+    seats = pods.bounded if history.is_guarded else pods.fewest
+    if seats is not None and seats < history.fewest:
+        return find(history, by_value=False)
+    sizes = [release.size for release in history.releases[since:]]
+    smallest = [int(size[size > 0].min()) for size in sizes]
+    return Result([], float(min([*smallest, *([] if seats is None else [seats])])))
+
+
 def _story(finding: Finding, history: History) -> str:
     later, earlier = finding.releases[-1], finding.releases[0]
     subject = words.names(finding.people)
@@ -246,4 +262,5 @@ ATTACK = Attack(
     knows_people=True,
     looks_at=attributes_and_rows,
     story=_story,
+    by_pods=_by_pods,
 )

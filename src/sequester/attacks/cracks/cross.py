@@ -6,7 +6,7 @@ q2 remain as rows of q1 remain in the F-attack, for every recoding: C-anonymity 
 
 from __future__ import annotations
 
-from sequester.attacks.compose import declare, search
+from sequester.attacks.cracks.compose import declare, search
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 

@@ -7,7 +7,7 @@ newcomer; None when nobody joined, or when people left between all pairs of rele
 
 from __future__ import annotations
 
-from sequester.attacks.compose import declare, search, unknown_neighbors
+from sequester.attacks.cracks.compose import declare, search, unknown_neighbors
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 

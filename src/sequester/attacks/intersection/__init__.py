@@ -25,14 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import Attack, Question, attributes_and_rows, largest_share
-from sequester.attacks.compose import unknown_neighbors
-from sequester.attacks.cracks import compare
+from sequester.attacks.attack import Attack, Setting, attributes_and_rows, largest_share
+from sequester.attacks.cracks.comparison import compare
+from sequester.attacks.cracks.compose import unknown_neighbors
 from sequester.attacks.exposure import Exposure, Noted, gather, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.posterior import find_posterior
+from sequester.attacks.intersection.posterior import find_posterior
 from sequester.history import History
-from sequester.history.label import WHOLE_ROW
 
 Reading = Literal["multiset", "set", "posterior"]
 Table = NDArray[np.int64]
@@ -135,8 +134,7 @@ def _padded(counts: Table, *, as_set: bool) -> Table:
 
 
 def _sizes(history: History) -> NDArray[np.int64]:
-    assert history.trajectories is not None
-    return history.trajectories.size
+    return history.known_trajectories.size
 
 
 def paths_of(history: History) -> list[tuple[NDArray[np.int32], list[int], NDArray[np.int64] | None]]:
@@ -247,13 +245,13 @@ def _finding(
     return exposure.tell(history, "intersection", "neighbor", required=bound, observed=share, witness=witness)
 
 
-def _find_asked(history: History, asked: Question) -> Result:
-    if history.attribute != WHOLE_ROW:
+def _find_asked(history: History, asked: Setting) -> Result:
+    labels = asked.labels_of(history)
+    if labels is None:
         return find(history, semantics=asked.semantics)
-    from sequester.attacks.intersection_rows import find_rows
+    from sequester.attacks.intersection.rows import find_rows
 
-    assert asked.labels is not None
-    return find_rows(history, asked.labels)
+    return find_rows(history, labels)
 
 
 def _story(finding: Finding, history: History) -> str:
@@ -272,6 +270,7 @@ def _story(finding: Finding, history: History) -> str:
 
 ATTACK = Attack(
     name="intersection",
+    by_certain=True,
     adversary="neighbor",
     title="Confidence from intersecting releases",
     find=_find_asked,

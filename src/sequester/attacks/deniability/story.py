@@ -1,4 +1,4 @@
-"""The sum that refutes every belief (see `reckoning`, `deniability_labels`), told so that it can be checked by hand."""
+"""The sum that refutes every belief (see `telling`), told so that it can be checked by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMS_SHOWN = 100
 
 
 def tell_sum(finding: Finding, history: History) -> str:
-    """The sum of the witness (see `reckoning`): its terms, who remains in it, and why that is too much."""
+    """The sum of the witness (see `telling`): its terms, who remains in it, and why that is too much."""
     told, releases = finding.witness, len(history)
     terms = [
         *(f"+ {_times(row)}{_count(row)}" for row in told["added"]),

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest, whole_rows
-from sequester.attacks.buddies import Classes, Counts
-from sequester.attacks.cracks import Comparison, closed_between, closed_unforced, compare
+from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers.buddies import Classes, Counts
 from sequester.history import History
 
 Way = Literal["forward", "cross", "backward"]
@@ -147,8 +147,7 @@ class _Composed:
 
 
 def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _Composed:
-    assert history.trajectories is not None
-    path = history.trajectories.path
+    path = history.known_trajectories.path
     width = len(history.values) if history.permanent else 1
     between, joining = _Meet.of(len(path), width), _Meet.of(len(path), width)
     for comparison in comparisons:
@@ -166,12 +165,11 @@ def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _C
 def _tell_composed(
     history: History, comparisons: list[Comparison], attack: Way, composed: _Composed
 ) -> Iterator[Finding]:
-    assert history.trajectories is not None
-    order = np.argsort(history.trajectories.of, kind="stable")
-    starts = np.searchsorted(history.trajectories.of[order], composed.number)
-    ends = starts + history.trajectories.size[composed.number]
+    order = np.argsort(history.known_trajectories.of, kind="stable")
+    starts = np.searchsorted(history.known_trajectories.of[order], composed.number)
+    ends = starts + history.known_trajectories.size[composed.number]
     for row, number in enumerate(composed.number.tolist()):
-        path = history.trajectories.path[number]
+        path = history.known_trajectories.path[number]
         present = np.flatnonzero(path >= 0).tolist()
         used = {comparison.first for comparison in comparisons if _joins(comparison, path)} | set(present)
         yield _tell(

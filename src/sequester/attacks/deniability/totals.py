@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.deniability_labels import find_labels
-from sequester.attacks.finding import Finding, Result, Told
+from sequester.attacks.deniability import find
+from sequester.attacks.finding import Finding, LazyWitness, Result
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.publication import Publication
@@ -32,16 +32,14 @@ def find_totals(history: History, labels: Labels, decoy: NDArray[np.bool_]) -> R
         return Result()
     told = history
     for release in history.releases:
-        assert release.member is not None
         told = told.extend(_told(release, decoy))
-    result = find_labels(told, labels, decoy=decoy)
+    result = find(told, labels=labels, decoy=decoy)
     return replace(result, findings=[_plain(finding, len(history)) for finding in result.findings])
 
 
 def _told(release: Publication, decoy: NDArray[np.bool_]) -> Publication:
     """Who of a release is somebody and who is nobody, as two classes."""
-    assert release.member is not None
-    member = np.where(release.member < 0, -1, decoy).astype(np.int32)
+    member = np.where(release.known_member < 0, -1, decoy).astype(np.int32)
     boxes, rows = np.zeros((len(release.lo), 2), np.int32), np.zeros(0, np.int32)
     counts = np.zeros((2, release.counts.shape[1]), np.int64)
     return Publication(release.name, boxes, boxes, counts, rows, rows, member)
@@ -53,7 +51,7 @@ def _plain(finding: Finding, releases: int) -> Finding:
         finding,
         releases=tuple(sorted({(number - 1) % releases + 1 for number in finding.releases})),
         classes=tuple(place for place in finding.classes if place[0] <= releases),
-        witness=Told(partial(_witness, finding.witness, releases)),
+        witness=LazyWitness(partial(_witness, finding.witness, releases)),
     )
 
 

@@ -14,6 +14,7 @@ allowed, is for `deniability`. `semantics="paper"` is the heuristic of their Fig
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,14 @@ from sequester.attacks import words
 from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.index import Index
+from sequester.attacks.solvers.index import Index
 from sequester.attacks.solvers.pairs import Known, Pairs, possible, shown_pairs, strike_out, too_large
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked
+
+if TYPE_CHECKING:
+    from sequester.attacks.pods.proof import PodProof
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -47,7 +51,7 @@ def find(
     these, so that a measure below what is required is exact.
     """
     if semantics == "paper":
-        from sequester.attacks.tracing_paper import find_as_printed
+        from sequester.attacks.tracing.paper import find_as_printed
 
         return find_as_printed(history)
     trajectories = history.trajectories
@@ -75,24 +79,23 @@ def find(
     owners = np.where(few, known.candidates(left), certain)
     exposed = np.flatnonzero(owners < history.fewest)
     by_two = {two: known.candidates(pairs, mask) for two, mask in alone.items()}
-    found = _Told(history, shown, known, left).findings(exposed, owners, by_two)
+    found = _Teller(history, shown, known, left).findings(exposed, owners, by_two)
     unsolved = int(np.count_nonzero(few & open_ & (owners >= history.fewest)))
     told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
     return Noted(list(found), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
 
 
-class _Told:
+class _Teller:
     """Tells of a row who can own it, and which releases show that. Plain lists: there can be many small findings."""
 
     def __init__(self, history: History, labels: Labels, known: Known, left: Pairs) -> None:
-        assert history.trajectories is not None
         pair, release = np.nonzero(known.path[left.trajectory] >= 0)
         key = known.path[left.trajectory[pair], release] * known.labels + left.label[pair]
         self.history, self.labels = history, labels
         self.pairs_of = Index.of(np.searchsorted(known.key, key), len(known.key))
         self.trajectory: list[int] = left.trajectory[pair].tolist()
-        self.members = Index.of(history.trajectories.of, len(history.trajectories))
-        self.path: list[list[int]] = history.trajectories.path.tolist()
+        self.members = Index.of(history.known_trajectories.of, len(history.known_trajectories))
+        self.path: list[list[int]] = history.known_trajectories.path.tolist()
         self.rows: list[int] = known.rows.tolist()
         start = np.cumsum([0, *(len(one) for one in history.releases)])
         of = np.searchsorted(start, known.key // known.labels, side="right") - 1
@@ -140,6 +143,19 @@ class _Told:
         )
 
 
+def _by_pods(history: History, pods: PodProof, since: int) -> Result | None:
+    if len(history) < 2:
+        return None
+    if pods.fewest >= history.fewest:
+        return Result([], float(pods.fewest))
+    company = pods.owners(history)
+    least = int(company.min()) if len(company) else pods.fewest
+    if least >= history.fewest:
+        # Whatever is published later changes nothing about it.
+        return Result([], float(least))
+    return find(history, labels=pods.labels, at_least=company)
+
+
 def _story(finding: Finding, history: History) -> str:
     release, number, value = finding.witness["row"]
     return (
@@ -161,6 +177,7 @@ ATTACK = Attack(
     knows_people=True,
     looks_at=lambda histories, rows: (rows.people,),
     story=_story,
+    by_pods=_by_pods,
     nothing=lambda history: (
         "who has which value is not known; give the person column" if history.value is None else NOBODY_IN_COMMON
     ),

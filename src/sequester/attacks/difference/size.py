@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sequester.attacks.difference_cells import Cells, Remainder, components
-from sequester.attacks.index import Index
+from sequester.attacks.difference.cells import Remainder, Subtraction, components
+from sequester.attacks.solvers.index import Index
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -30,7 +30,7 @@ Cut = tuple[int, set[int]]
 _INFINITE = 1 << 60
 
 
-def determined(cells: Cells, *, k: int, limit: int) -> list[Remainder]:
+def determined(cells: Subtraction, *, k: int, limit: int) -> list[Remainder]:
     """Determined sets of fewer than `limit` people, without duplicates; sets that are whole classes are among them.
 
     Everybody who is in some set of fewer than k people is in one of these. When all sets have k or more, only ever
@@ -51,7 +51,7 @@ def determined(cells: Cells, *, k: int, limit: int) -> list[Remainder]:
     return list(found.values())
 
 
-def _kernel(cells: Cells, limit: int) -> tuple[Labels, Mask]:
+def _kernel(cells: Subtraction, limit: int) -> tuple[Labels, Mask]:
     """Per class, outer classes first, the group it goes with, and whether it is in no set of fewer than `limit`."""
     outer = len(cells.outer_counts)
     nodes = outer + len(cells.inner_counts)
@@ -87,14 +87,14 @@ def _spread(fatal: Mask, tail: Labels, head: Labels) -> Mask:
         fatal[reached] = True
 
 
-def _arcs(cells: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _arcs(cells: Subtraction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """From outer class to inner class (numbered after the outer ones), with the people they share."""
     shared = cells.shared
     head = cells.inner_class[shared].astype(np.int64) + len(cells.outer_counts)
     return cells.outer_class[shared].astype(np.int64), head, cells.size[shared]
 
 
-def _newcomers(cells: Cells) -> NDArray[np.int64]:
+def _newcomers(cells: Subtraction) -> NDArray[np.int64]:
     """Per outer class, its people who are not in the inner release."""
     alone = cells.inner_class < 0
     found = np.zeros(len(cells.outer_counts), np.int64)
@@ -105,7 +105,7 @@ def _newcomers(cells: Cells) -> NDArray[np.int64]:
 class _Network:
     """The groups that are left, with what each pays: for people in no group (`spill`) or in one not chosen."""
 
-    def __init__(self, cells: Cells, label: Labels, dead: Mask, *, limit: int) -> None:
+    def __init__(self, cells: Subtraction, label: Labels, dead: Mask, *, limit: int) -> None:
         self.limit = limit
         self.outer, self.nodes = len(cells.outer_counts), len(label)
         self.by_group = Index.of(label, len(label))

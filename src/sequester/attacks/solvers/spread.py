@@ -14,7 +14,7 @@ NOISE = 1e-3
 
 
 @dataclass(frozen=True)
-class Spread:
+class BeliefSpread:
     """The largest belief in a bounded value, over people.
 
     people  how many it is about
@@ -30,7 +30,7 @@ class Spread:
     right: float | None = None
 
     @classmethod
-    def of(cls, largest: NDArray[np.float64], truth: NDArray[np.float64] | None = None) -> Spread:
+    def of(cls, largest: NDArray[np.float64], truth: NDArray[np.float64] | None = None) -> BeliefSpread:
         """Of everybody's largest belief, and beliefs in what is true."""
         if not len(largest):
             return cls(0, 0.0, 0.0, (0.0, 0.0, 0.0))
@@ -54,11 +54,11 @@ class Spread:
         }
 
 
-def mean_of(spreads: list[Spread]) -> Spread:
+def mean_of(spreads: list[BeliefSpread]) -> BeliefSpread:
     """The mean of several draws; the largest of all is the largest."""
     right = [(one.right, one.above[-1] * one.people) for one in spreads if one.right is not None]
     low, middle, high = (float(np.mean([one.above[step] for one in spreads])) for step in range(3))
-    return Spread(
+    return BeliefSpread(
         people=round(float(np.mean([one.people for one in spreads]))),
         most=max(one.most for one in spreads),
         mean=float(np.mean([one.mean for one in spreads])),

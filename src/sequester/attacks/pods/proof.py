@@ -32,7 +32,7 @@ REFUSED = "the pods on record do not prove that everybody can deny: all was trie
 
 
 @dataclass(frozen=True, eq=False)
-class Witness:
+class PodProof:
     """What pods prove, if there is nothing wrong with them.
 
     problems  what is wrong, and how often
@@ -44,12 +44,12 @@ class Witness:
     """
 
     problems: dict[str, int]
+    seats: Seats
+    labels: Labels
     fewest: int = 0
     bounded: int | None = None
     share: float = 0.0
     strain: float = 0.0
-    seats: Seats | None = None
-    labels: Labels | None = None
 
     def __repr__(self) -> str:
         wrong = ", ".join(f"{name}: {count}" for name, count in self.problems.items())
@@ -68,7 +68,6 @@ class Witness:
 
     def lineages(self) -> int:
         """How many groups of people and decoys are linked through pods."""
-        assert self.seats is not None
         return len(np.unique(self.seats.lineages()))
 
     def owners(self, history: History) -> NDArray[np.int64]:
@@ -76,23 +75,20 @@ class Witness:
 
         All members of pods of the class that have the label: each of them has it in one of the shifts.
         """
-        assert self.seats is not None
-        assert self.labels is not None
-        width, found = len(self.labels), []
+        width, company = len(self.labels), [np.zeros(0, np.int64)]
         for release, pod in zip(history.releases, self.seats.pods, strict=True):
-            assert release.member is not None
             here = np.flatnonzero(pod >= 0)
             size = np.bincount(pod[here])
             # A label that a pod has twice counts its members once.
             once = np.unique(pod[here].astype(np.int64) * width + self.labels.of[here], return_index=True)[1]
             one = here[once]
-            key = release.member[one].astype(np.int64) * width + self.labels.of[one]
+            key = release.known_member[one].astype(np.int64) * width + self.labels.of[one]
             _, group = np.unique(key, return_inverse=True)
-            found.append(np.bincount(group, weights=size[pod[one]]).astype(np.int64))
-        return np.concatenate([np.zeros(0, np.int64), *found])
+            company.append(np.bincount(group, weights=size[pod[one]]).astype(np.int64))
+        return np.concatenate(company)
 
 
-def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before: int = 0) -> Witness:
+def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before: int = 0) -> PodProof:
     """Whether these pods are a witness for releases whose people and labels are known.
 
     histories  of the same people and classes, one for every view whose values stay
@@ -100,7 +96,7 @@ def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before:
     before     so many releases, the first ones, were checked before with these seats: their rows are not looked at
     """
     if _shapes(seats, histories, labels):
-        return Witness({"sizes that do not fit": 1})
+        return PodProof({"sizes that do not fit": 1}, seats, labels)
     people = _People.of(seats, histories, labels)
     problems = dict(people.problems)
     if not people.problems:
@@ -111,9 +107,8 @@ def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before:
     share, strain, beyond = people.shares(labels)
     _add(problems, {"types with too much of a value": beyond})
     if problems:
-        return Witness(problems)
-    bounded = people.bounded(labels)
-    return Witness({}, people.fewest, bounded, share, strain, seats, labels)
+        return PodProof(problems, seats, labels)
+    return PodProof({}, seats, labels, people.fewest, people.bounded(labels), share, strain)
 
 
 def _add(problems: dict[str, int], more: dict[str, int]) -> None:
@@ -228,11 +223,10 @@ class _People:
 
 def _ever(history: History) -> NDArray[np.bool_]:
     """Who was in any release."""
-    found = np.zeros(len(history.people), np.bool_)
+    ever = np.zeros(len(history.people), np.bool_)
     for release in history.releases:
-        assert release.member is not None
-        found |= release.member >= 0
-    return found
+        ever |= release.known_member >= 0
+    return ever
 
 
 def _unasked(history: History, labels: Labels, answer: Integers) -> int:
@@ -263,8 +257,7 @@ def _numbered(keys: Integers) -> tuple[Integers, Integers]:
 
 def _rows(people: _People, pod: Integers, releases: Sequence[Publication]) -> dict[str, int]:
     """What is wrong with the pods of one release: everybody there is in one, and it is whole, in one class."""
-    member = releases[0].member
-    assert member is not None
+    member = releases[0].known_member
     problems = {"classes that differ": sum(not _same(one.member, member) for one in releases[1:])}
     problems["people without a pod, or absent ones with one"] = int(np.count_nonzero((member >= 0) != (pod >= 0)))
     if any(problems.values()):
@@ -295,10 +288,9 @@ def _same(one: Integers | None, other: Integers) -> bool:
 def _counts(history: History, number: int) -> dict[str, int]:
     """Whether the classes show what their people have."""
     release, value = history.releases[number], history.value
-    assert release.member is not None
     assert value is not None
-    here = np.flatnonzero(release.member >= 0)
-    member, values = release.member[here].astype(np.int64), release.counts.shape[1]
+    here = np.flatnonzero(release.known_member >= 0)
+    member, values = release.known_member[here].astype(np.int64), release.counts.shape[1]
     if int(member.max(initial=-1)) >= len(release) or int(value[here].max(initial=-1)) >= values:
         return {"people in classes, or with values, that there are not": 1}
     counts = np.bincount(member * values + value[here], minlength=release.counts.size)

@@ -23,13 +23,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.difference_cells import Cells, Numbers, Remainder, components
+from sequester.attacks.difference.cells import Numbers, Remainder, Subtraction, components
 from sequester.attacks.solvers.flow import INFINITE, min_cut
 
 Mask = NDArray[np.bool_]
 
 
-def generalized(cells: Cells, bounds: Mapping[int, Fraction]) -> list[Remainder]:
+def generalized(cells: Subtraction, bounds: Mapping[int, Fraction]) -> list[Remainder]:
     """Sets E - F in which a value is proved to be more frequent than its bound, F arbitrary; F empty is left out.
 
     One per value and connected group of classes: the smallest sets with the largest excess. None are missed in this
@@ -46,7 +46,7 @@ def generalized(cells: Cells, bounds: Mapping[int, Fraction]) -> list[Remainder]
     return _remainders(choice, _cut(choice, tails, heads, capacities))
 
 
-def nested(cells: Cells, bounds: Mapping[int, Fraction]) -> list[Remainder]:
+def nested(cells: Subtraction, bounds: Mapping[int, Fraction]) -> list[Remainder]:
     """Sets E - F with F within E (Byun et al., Figure 5) in which a value is more frequent than its bound.
 
     A largest closed set of classes: taking an inner class away requires every outer class with one of its people.
@@ -72,7 +72,7 @@ class _Choice:
     v, number                      per node the value, as a row of `open`, and the class, as a column
     """
 
-    cells: Cells
+    cells: Subtraction
     codes: Numbers
     numerator: Numbers
     denominator: Numbers
@@ -118,7 +118,7 @@ class _Choice:
         return np.asarray(self.counts.sum(axis=1)[self.number] * self.numerator[self.v])
 
 
-def _open(cells: Cells, bounds: Mapping[int, Fraction], *, takeable: Mask | None = None) -> _Choice:
+def _open(cells: Subtraction, bounds: Mapping[int, Fraction], *, takeable: Mask | None = None) -> _Choice:
     """The classes of the components with a cell where the value may be more frequent than its bound."""
     codes = np.array(list(bounds), np.int64)
     numerator = np.array([bound.numerator for bound in bounds.values()], np.int64)

@@ -103,8 +103,7 @@ def find_posterior(history: History) -> Result:
 
 def _cells(history: History, pair: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of classes that share people, and the trajectories in them, each with the number of its pair."""
-    assert history.trajectories is not None
-    path = history.trajectories.path[:, pair]
+    path = history.known_trajectories.path[:, pair]
     trajectory = np.flatnonzero((path >= 0).all(axis=1))
     classes, cell = np.unique(path[trajectory], axis=0, return_inverse=True)
     return classes, cell.reshape(-1), trajectory
@@ -117,7 +116,6 @@ def _findings(
     exposed: Mapping[tuple[int, int], Fraction],
     cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[list[Finding], int]:
-    assert history.trajectories is not None
     classes, cell, trajectory = cells
     by_cell = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[by_cell], np.arange(len(classes) + 1))
@@ -131,7 +129,7 @@ def _findings(
     used[:, pair] = classes[rows]
     value = np.repeat(np.array([value for _, value in exposed]), lengths)
     strain = np.array([float(chance / history.bounds[value]) for (_, value), chance in exposed.items()])
-    weight = history.trajectories.size[whose]
+    weight = history.known_trajectories.size[whose]
     exposures, more = gather(
         history, value, classes=used, weight=weight, degree=np.repeat(strain, lengths), trajectory=whose
     )

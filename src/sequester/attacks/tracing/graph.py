@@ -109,9 +109,7 @@ class Network:
     @cached_property
     def _people(self) -> tuple[list[int], list[int], list[int]]:
         """People of the earlier release sorted by their two classes; where those of every arc begin and end there."""
-        first, second = (self.history.releases[number].member for number in self.releases)
-        assert first is not None
-        assert second is not None
+        first, second = (self.history.releases[number].known_member for number in self.releases)
         width = len(self.history.releases[self.releases[1]]) + 1
         here = np.flatnonzero(first >= 0)
         cell = first[here].astype(np.int64) * width + second[here] + 1

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from sequester.attacks.index import Index
+from sequester.attacks.solvers.index import Index
 from sequester.history import History
 
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class Subtraction:
     """People by their classes in two releases: classes of `outer` are added up, classes of `inner` are taken away.
 
     Parallel arrays, one entry per non-empty pair of classes, -1 for absence; `counts` is (cells, values), None when
@@ -73,7 +73,7 @@ class Remainder:
     that the classes taken away lie within those added, so that every count of what is left is known exactly.
     """
 
-    cells: Cells
+    cells: Subtraction
     added: list[int]
     taken: list[int]
     people: int
@@ -82,14 +82,14 @@ class Remainder:
     nested: bool = True
 
 
-def directions(history: History, first: int, second: int) -> tuple[Cells, Cells]:
+def directions(history: History, first: int, second: int) -> tuple[Subtraction, Subtraction]:
     """Later minus earlier, then earlier minus later."""
     overlap = history.overlap(first, second)
     one, other = history.releases[first].counts, history.releases[second].counts
     size, counts = overlap.size, overlap.counts
     return (
-        Cells(second, first, overlap.second, overlap.first, size, counts, other, one),
-        Cells(first, second, overlap.first, overlap.second, size, counts, one, other),
+        Subtraction(second, first, overlap.second, overlap.first, size, counts, other, one),
+        Subtraction(first, second, overlap.first, overlap.second, size, counts, one, other),
     )
 
 

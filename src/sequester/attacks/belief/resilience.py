@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.lineages import believe_lineages
+from sequester.attacks.belief.lineages import believe_lineages
 from sequester.attacks.solvers.belief import ROUNDS, TOLERANCE, believe
-from sequester.attacks.spread import Spread, mean_of
+from sequester.attacks.solvers.spread import BeliefSpread, mean_of
 from sequester.history import History
 from sequester.history.label import Labels
 from sequester.history.seats import Seats
@@ -30,8 +30,8 @@ class Resilience:
     """
 
     known: float
-    belief: Spread
-    lineage: Spread | None = None
+    belief: BeliefSpread
+    lineage: BeliefSpread | None = None
     linked: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def resilience(
     return found
 
 
-def _spread(history: History, people: NDArray[np.bool_], **question: Any) -> Spread:
+def _spread(history: History, people: NDArray[np.bool_], **question: Any) -> BeliefSpread:
     return believe(history, **question).spread(people)
 
 

@@ -18,7 +18,7 @@ from math import isqrt, lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.difference_cells import components
+from sequester.attacks.difference.cells import components
 from sequester.history import Trajectories
 
 LARGEST = 400

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.finding import Finding, Result
-from sequester.attacks.tracing_graph import Network, network
+from sequester.attacks.tracing.graph import Network, network
 from sequester.history.history import History
 
 Mask = NDArray[np.bool_]

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from sequester.attacks.buddies import Assignment, Buddies, Classes, Counts, assign
+from sequester.attacks.solvers.buddies import Assignment, Buddies, Classes, Counts, assign
 from sequester.history import History
 from sequester.history.history import Overlap
 

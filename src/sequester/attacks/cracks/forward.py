@@ -7,7 +7,7 @@ the least total over all targets; a requirement of k people asks for at least k.
 
 from __future__ import annotations
 
-from sequester.attacks.compose import declare, search
+from sequester.attacks.cracks.compose import declare, search
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
