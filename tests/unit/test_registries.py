@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from sequester.attacks.adversary import ADVERSARIES
@@ -31,7 +32,13 @@ def test_every_attack_is_somebodys_and_every_adversary_has_one() -> None:
     assert sum(len(attacks_of(name)) for name in ADVERSARIES) == len(ATTACKS)
 
 
-def test_the_documentation_tells_every_attack_beside_its_adversary() -> None:
+def test_the_documentation_tells_every_attack_beside_its_adversary_and_no_other() -> None:
     for name in ADVERSARIES:
         row = next(line for line in AUDIT.splitlines() if line.startswith(f"| `{name}` |"))
-        assert all(f"`{attack}`" in row for attack in attacks_of(name)), name
+        assert sorted(re.findall(r"`([a-z-]+)`", row.split("|")[3])) == sorted(attacks_of(name)), name
+
+
+def test_the_documentation_says_of_every_attack_once_what_it_does() -> None:
+    table = AUDIT.split("| attack | what it does | reached (`measures`) |")[1].split("\n\n")[0]
+    told = [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
+    assert sorted(told) == sorted(attack.name for attack in ATTACKS)
