@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import Attack, Audited, Setting
+from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
 from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.pods.proof import REFUSED
@@ -237,7 +237,7 @@ def audit_histories(
         again = published if published and attack.adversary == "neighbor" else ()
         record.add(attack, asked, published if published and alone else looked_at, again=again)
     if rows is not None and rows.counted is None:
-        record.leave_out("neighbor", WHOLE_ROW, "there are too many different rows to count them")
+        record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
         record.notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
