@@ -19,7 +19,7 @@ from sequester.methods.pods.pairing.benches import Benches, attach, join, may_jo
 from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
 from sequester.methods.pods.pairing.gather import gather
 from sequester.methods.pods.pairing.settled import settled
-from sequester.methods.pods.task import Made, Task
+from sequester.methods.pods.task import MadePods, PodTask
 from sequester.methods.pods.types import Types
 
 Integers = NDArray[np.int64]
@@ -38,7 +38,7 @@ MANY = 60_000
 """People beyond whom couples and classes are made by quick loops, one pass over a matching that others improve."""
 
 
-def make(task: Task) -> Made:
+def make(task: PodTask) -> MadePods:
     """Pods and classes of the records of a task."""
     if task.blind:
         from sequester.methods.pods.blind.make import make_blind
@@ -57,11 +57,11 @@ def make(task: Task) -> Made:
     return _classes(task, types, people, benches)
 
 
-def _is_large(task: Task) -> bool:
+def _is_large(task: PodTask) -> bool:
     return task.part_of_many or len(task) > MANY
 
 
-def place_of(task: Task) -> Places:
+def place_of(task: PodTask) -> Places:
     """(records, attributes) where everybody is."""
     place = np.empty((len(task), len(task.domains)))
     for axis, (domain, row) in enumerate(zip(task.domains, task.codes, strict=True)):
@@ -69,7 +69,7 @@ def place_of(task: Task) -> Places:
     return place
 
 
-def _singles(task: Task, types: Types, place: Places) -> Singles:
+def _singles(task: PodTask, types: Types, place: Places) -> Singles:
     """Everybody, with what she brings from before."""
     records = len(task)
     want, kind, seat = (np.full(records, -1, np.int64) for _ in range(3))
@@ -89,7 +89,7 @@ def _singles(task: Task, types: Types, place: Places) -> Singles:
     return Singles(place, label, want, kind, seat, lineage, linked, alone, leaving=_leaving(task))
 
 
-def _leaving(task: Task) -> float:
+def _leaving(task: PodTask) -> float:
     """The share of people of the last release who are not in this one."""
     if not task.before.pods:
         return 0.0
@@ -99,7 +99,7 @@ def _leaving(task: Task) -> float:
     return int((last & ~here).sum()) / max(int(last.sum()), 1)
 
 
-def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benches:
+def _beside(task: PodTask, types: Types, people: Singles, benches: Benches) -> Benches:
     """These pods, and those of everybody who is in none of them."""
     rest = np.setdiff1d(np.arange(len(task)), benches.taken[benches.taken >= 0])
     if len(rest) == len(task):
@@ -110,7 +110,7 @@ def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benc
     return benches
 
 
-def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
+def _within_budget(task: PodTask, types: Types, people: Singles) -> Benches:
     """Pods at the lowest price of a decoy that keeps the budget; at the highest, if that does not."""
     best = _share(task, types, people, _DEAREST)
     if _is_large(task):
@@ -139,7 +139,7 @@ def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
     return best
 
 
-def _sampled(task: Task, people: Singles) -> tuple[Task, Singles]:
+def _sampled(task: PodTask, people: Singles) -> tuple[PodTask, Singles]:
     """Some neighborhoods of a large table, to find a price by."""
     cells = cells_of(people.place, np.arange(len(task)), _SAMPLE // 8, 0)
     draws = np.random.default_rng([task.seed, 1])
@@ -152,7 +152,7 @@ def _decoys(benches: Benches) -> float:
     return float(np.count_nonzero(benches.taken == -1) / np.count_nonzero(benches.taken >= -1))
 
 
-def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int = 1) -> Benches:
+def _share(task: PodTask, types: Types, people: Singles, price: float, *, wide: int = 1) -> Benches:
     """Everybody in a pod: who has a seat with others of her type, newcomers at empty seats or in pods of their own."""
     label, place = people.label, people.place
     seats = np.array([len(labels) for labels in types], np.int64)
@@ -183,7 +183,7 @@ def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int
     return benches
 
 
-def _fill_up(benches: Benches, place: Places, rest: Integers, label: Integers, task: Task, price: float) -> Integers:
+def _fill_up(benches: Benches, place: Places, rest: Integers, label: Integers, task: PodTask, price: float) -> Integers:
     """Others sit where seats of new pods are empty; returns who does not."""
     while len(rest) and (benches.taken == -1).any():
         after = join(benches, place, rest, label, task.bounds, price, task.barred)
@@ -204,7 +204,7 @@ def _room(benches: Benches, people: Singles, most: int) -> Integers:
 
 
 def _couples(
-    task: Task, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
+    task: PodTask, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
 ) -> tuple[Integers, Integers]:
     """Pods of two seats of these people: who sits there, and the labels of the seats."""
     everybody = len(chosen) == len(people)
@@ -234,7 +234,7 @@ def _couples(
     return taken, labels
 
 
-def _intact(task: Task, chosen: Integers) -> Integers:
+def _intact(task: PodTask, chosen: Integers) -> Integers:
     """Partners of the last release who are both here, by their places among these records; -1 for the others."""
     found = np.full(len(chosen), -1, np.int64)
     if not task.before.pods:
@@ -250,7 +250,7 @@ def _intact(task: Task, chosen: Integers) -> Integers:
     return found
 
 
-def _decide_labels(benches: Benches, task: Task, draws: np.random.Generator) -> None:
+def _decide_labels(benches: Benches, task: PodTask, draws: np.random.Generator) -> None:
     """The labels of new pods' empty seats, each drawn evenly among those that fit: never by how frequent they are."""
     offered = np.arange(len(task.bounds))
     known: dict[bytes, NDArray[np.bool_]] = {}
@@ -335,7 +335,7 @@ def _different(rows: Integers) -> tuple[Integers, Integers]:
     return digits + least, (np.cumsum(there) - 1)[key]
 
 
-def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Made:
+def _classes(task: PodTask, types: Types, people: Singles, benches: Benches) -> MadePods:
     """Classes of the pods, and everything there is to say about them."""
     seated = _seated(benches, types, people)
     records, rows = len(task), len(seated.pod)
@@ -368,7 +368,7 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0
     like = np.where(lonely, _like(member, records), _like(pod, records))
     lo, hi = boxes_of(member[:records], task.codes.T)
-    return Made(
+    return MadePods(
         member=member.astype(np.int32),
         lo=np.ascontiguousarray(lo.T),
         hi=np.ascontiguousarray(hi.T),

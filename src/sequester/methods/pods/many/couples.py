@@ -16,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.many.order import WHOLE, near_order, whole
-from sequester.methods.pods.many.pair_kernels import Crowd, Lists, Rules, accept, break_up, search, trade, unlink
+from sequester.methods.pods.many.pair_kernels import (
+    Lists,
+    NearOrder,
+    PairRules,
+    accept,
+    break_up,
+    search,
+    trade,
+    unlink,
+)
 from sequester.methods.pods.many.share_kernels import sorted_by
 from sequester.methods.pods.pairing.couples import FEW, LINK, Singles, loosen
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
 
@@ -50,7 +59,7 @@ _CELL = 2_500
 
 def pair_many(
     people: Singles,
-    bounds: Bounds,
+    bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
     *,
@@ -86,8 +95,8 @@ class _Pairing:
     reach    how many she looks at to each side
     """
 
-    crowd: Crowd
-    rules: Rules
+    crowd: NearOrder
+    rules: PairRules
     own: Integers
     asked: Integers
     partner: Integers
@@ -97,7 +106,7 @@ class _Pairing:
     def of(
         cls,
         people: Singles,
-        bounds: Bounds,
+        bounds: LabelBounds,
         barred: NDArray[np.bool_] | None,
         most: int | None,
         chosen: tuple[Integers, NDArray[np.int32]],
@@ -120,7 +129,7 @@ class _Pairing:
         asked = np.full((len(free), 2), -1, np.int64)
         asked[:, 0] = want
         asked[old, 1] = (seat + 1 - people.seat[free])[old]
-        rules = Rules(
+        rules = PairRules(
             answers=bounds.answers,
             heavy=np.zeros(0, np.bool_),
             barred=np.zeros((0, 0), np.bool_) if barred is None else barred,
@@ -128,7 +137,7 @@ class _Pairing:
             link=LINK if most is not None else 0.0,
             rare=min(FEW * people.leaving, 2.0),
         )
-        crowd = Crowd(place, label, old, leader, linked, often)
+        crowd = NearOrder(place, label, old, leader, linked, often)
         partner = np.full(len(free), -1, np.int64)
         reach = max(min(_LOOKS // len(people), _REACH[1]), _REACH[0])
         return cls(crowd, rules, own, asked, partner, reach)
@@ -175,7 +184,7 @@ class _Pairing:
                 return np.asarray(row == int(count.argmax()))
         return np.zeros(0, np.bool_)
 
-    def _round(self, seekers: Integers, asked: Integers, rules: Rules, turn: int) -> int:
+    def _round(self, seekers: Integers, asked: Integers, rules: PairRules, turn: int) -> int:
         """Everybody of these asks the nearest who fits; the cheapest pairs are made. Returns how many."""
         if len(seekers) < 1:
             return 0

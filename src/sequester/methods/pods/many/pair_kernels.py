@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
 
-class Crowd(NamedTuple):
+class NearOrder(NamedTuple):
     """People in an order in which those who are near stand near.
 
     place   (people, attributes) in whole numbers, `WHOLE` for 1
@@ -32,7 +32,7 @@ class Crowd(NamedTuple):
     often: Places
 
 
-class Rules(NamedTuple):
+class PairRules(NamedTuple):
     """Who may be whose partner.
 
     answers  (views, labels) the bounded answers of labels, -1 for none

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.pairing.matching import match
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -94,7 +94,7 @@ class Singles:
 
 def pair(
     people: Singles,
-    bounds: Bounds,
+    bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
     *,
@@ -119,7 +119,7 @@ def pair(
     return partner
 
 
-def loosen(people: Singles, bounds: Bounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
+def loosen(people: Singles, bounds: LabelBounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
     """Whoever is left alone, and the couples nearby, paired once more with care. Changes `partner`."""
     _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked), partner)
 
@@ -138,7 +138,7 @@ def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
 class _Rules:
     """Who may be whose partner; lineages as they are by now."""
 
-    bounds: Bounds
+    bounds: LabelBounds
     barred: NDArray[np.bool_] | None
     most: int | None
     wide: int
