@@ -14,7 +14,8 @@ from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
 from sequester.domain.build import from_values
 from sequester.errors import GuaranteeError
 from sequester.history.seats import Seats
-from sequester.methods.pods.make import _idle, make
+from sequester.methods.pods.make import make
+from sequester.methods.pods.seated import _idle
 from sequester.methods.pods.task import LabelBounds, PodTask
 
 THIRD = Fraction(1, 3)

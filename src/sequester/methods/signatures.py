@@ -60,7 +60,8 @@ def types_of(text: str) -> tuple[Any, ...]:
         scalar, _, axes = word.partition("[")
         if word in TUPLES:
             place, fields = TUPLES[word]
-            kinds.append(types.NamedTuple(types_of(fields), named(place)))  # type: ignore[no-untyped-call]
+            # Of fields of one type it is a type of its own.
+            kinds.append(types.BaseTuple.from_types(types_of(fields), named(place)))  # type: ignore[no-untyped-call]
         else:
             kinds.append(types.Array(scalars[scalar], axes.count(":"), "C") if axes else scalars[scalar])
     return tuple(kinds)

@@ -13,7 +13,7 @@ from sequester.methods.pods.pairing.couples import cells_of
 from sequester.methods.pods.task import MadePods, PodTask
 
 _PEOPLE = 4_000
-"""As many as are looked at."""
+"""As many as are looked at: each other choice is made once more."""
 
 
 def frontier(task: PodTask, made: MadePods) -> dict[str, float]:

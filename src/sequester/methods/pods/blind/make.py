@@ -57,7 +57,7 @@ def make_blind(task: PodTask, draws: Shuffling | None = None) -> MadePods:
     place = np.column_stack([domain.position[row] for domain, row in zip(task.domains, task.codes, strict=True)])
     lineage, people = _lineages(task, fragment)
     whole = joined(
-        Fragments.of(fragment, type_, seat, place, rank, lineage, seats),
+        Fragments.of(fragment, type_=type_, seat=seat, place=place, rank=rank, lineage=lineage, seats=seats),
         people,
         most=task.lineage,
         allowed=int(task.decoys * len(task) / (1 - task.decoys)) if task.decoys < 1 else len(task) * MOST_SEATS,

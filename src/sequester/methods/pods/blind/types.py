@@ -13,7 +13,10 @@ from sequester.methods.pods.task import PodTask
 
 Integers = NDArray[np.int64]
 EXACT = 1e-12
+"""How far rows of chances may be from one: what is drawn by them then differs by less than anybody could see."""
+
 ROUNDS = 20_000
+"""Rounds of scaling until that is reached; beyond, blind pods are refused."""
 
 
 class Draws(Protocol):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sequester.methods.pods.many.order import WHOLE, near_order, whole
 from sequester.methods.pods.many.pair_kernels import (
     Lists,
+    Nearest,
     NearOrder,
     PairRules,
     accept,
@@ -42,7 +43,7 @@ _TRADES, _FARTHER = 2, 1.0
 """How often couples exchange partners, and of how many times the mean way on."""
 
 _PART = 8_000
-"""People for whom a thread looks at a time."""
+"""People for whom a thread looks at a time; it decides nothing about the result."""
 
 _LEFT = 300
 """People left without a partner, beyond the budget, up to whom these and those nearby are paired again with care."""
@@ -54,7 +55,7 @@ _HEAVY = 0.4
 """The share of newcomers with one answer from which on those with it and those without are paired first."""
 
 _CELL = 2_500
-"""People among whom it is counted how rare a type is."""
+"""People among whom it is counted how rare a type is: as many as a cell of the matching has."""
 
 
 def pair_many(
@@ -190,21 +191,21 @@ class _Pairing:
             return 0
         lists = self._lists(np.flatnonzero(self.partner < 0), asked)
         reach = min(self.reach << turn // 3, _FAR)
-        found = np.empty((len(seekers), _NEAREST), np.int32)
+        who = np.empty((len(seekers), _NEAREST), np.int32)
         cost = np.empty((len(seekers), _NEAREST), np.float32)
 
         def work(at: int) -> None:
             part = slice(at, at + _PART)
-            search(self.crowd, rules, lists, seekers[part], reach, found[part], cost[part])
+            search(self.crowd, rules, lists, seekers[part], reach, Nearest(who[part], cost[part]))
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(work, range(0, len(seekers), _PART)))
-        some = np.flatnonzero(found.ravel() >= 0)
+        some = np.flatnonzero(who.ravel() >= 0)
         paid = cost.ravel()[some]
         # Short numbers are sorted ten times as fast.
         rank = (paid * (60_000 / max(float(paid.max(initial=0)), 1e-9))).astype(np.uint16)
         some = some[np.argsort(rank, kind="stable")]
-        pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], found.ravel()[some], self.partner)
+        pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], who.ravel()[some], self.partner)
         return int(pairs)
 
     def _lists(self, some: Integers, asked: Integers) -> Lists:

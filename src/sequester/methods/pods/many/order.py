@@ -20,7 +20,7 @@ _CELL, _SEEN = 4, 128
 """People of the smallest cells, and those of a cell by whom it is told where they spread most."""
 
 _PART = 20_000
-"""People that a thread orders at a time."""
+"""People that a thread orders at a time; it decides nothing about the result."""
 
 
 def whole(place: NDArray[np.float64]) -> Places:

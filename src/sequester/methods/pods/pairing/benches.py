@@ -17,6 +17,7 @@ Places = NDArray[np.float64]
 Barred = NDArray[np.bool_] | None
 
 _NEAR = 16
+"""People near a pod, and pods near a person, who are arcs of the assignment."""
 
 _ANY_PRICE = 1e3
 """More than any two people are apart."""

@@ -16,13 +16,14 @@ Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
 FEW = 8.0
-"""What a type that one couple is expected to have costs, times the share of people who leave each time."""
+"""What a type that one couple is expected to have costs, times the share of people who leave each time: whoever is left
+of a rare type finds nobody. What it is worth is in `experiments/pods_ablation`, as of `LINK`."""
 
 LINK = 0.5
 """What each person costs whom a new link adds, where lineages are bounded."""
 
 _APART = 64.0
-"""How far apart people are put who cannot be partners at all."""
+"""How far apart people are put who cannot be partners at all: farther than any two are."""
 
 _NEAR_ENOUGH = 0.2
 """Half the distance up to which those of one type are paired before newcomers are looked at."""
@@ -48,6 +49,7 @@ class _Pace:
 
 
 _CARE = _Pace(2_500, 24, 12, 32, 8)
+"""What it comes to is measured against the cheapest flow by `python -m benchmarks pods-matching`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,6 +21,7 @@ _RARE = 0.005
 """Share of the people below which a label is rare."""
 
 _ANY_PRICE = 1e3
+"""More than any two people are apart: whoever can sit there does."""
 
 
 def gather(task: PodTask, place: Places, label: Integers, new: Integers) -> tuple[Benches, Integers]:
