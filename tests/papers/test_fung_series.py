@@ -47,7 +47,7 @@ def next_table(history: History, records: list[tuple[int, ...]], *, people: int)
     """The first so many records as the next table; the last number of each is the sensitive value."""
     table = np.array(records[:people], np.int32)
     past = Past((history,), np.arange(people), (table[:, -1].copy(),), np.zeros(people, np.bool_))
-    requirement = Requirement(KAnonymity(history.k), None, (), (), "each", (), (), None, ())
+    requirement = Requirement(KAnonymity(history.k))
     return past, np.ascontiguousarray(table[:, :-1].T), ClassGuard.of(requirement, np.zeros((0, people), np.int32))
 
 

@@ -14,7 +14,7 @@ from sequester.domain.kinds.number import from_numbers
 from sequester.domain.tree import from_tree
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
 from sequester.metrics.gain import Linking, gain_of_release, linking, quasi_gain, quasi_loss, sensitive_gain
@@ -139,7 +139,7 @@ def published_diseases() -> tuple[np.ndarray, np.ndarray]:
 
 def requirement(*, confidence: float | None = None) -> Requirement:
     bound = None if confidence is None else Confidence.uniform(confidence, DISEASE.size)
-    return Requirement(KAnonymity(2), None, ("Disease",), (DISEASE,), "each", (bound,), (None,), None, (None,))
+    return Requirement(KAnonymity(2), None, (Protected("Disease", DISEASE, (bound,)),))
 
 
 def measured(text: str, *names: str) -> sq.Measurement:

@@ -248,7 +248,7 @@ def plain_table(k: int, *, known: int = 0) -> Table:
     rng = np.random.default_rng(5)
     domains: tuple[Hierarchy, ...] = (flat(30, position=np.arange(30) / 29), flat(4), flat(6))
     quasi = np.array([rng.integers(0, d.size, 400) for d in domains], np.int32)
-    required = Requirement(KAnonymity(k), KMap(known) if known else None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(k), KMap(known) if known else None)
     return Table(domains, quasi, np.zeros((0, 400), np.int32), required, quasi if known else None)
 
 
@@ -273,7 +273,7 @@ def test_a_cluster_that_fits_too_few_of_the_population_is_refused(known, refused
     quasi = np.array([[0, 0, 0, 0, 2, 3], [0, 1, 0, 1, 2, 2]], np.int32)
     people = np.array([[0, 0, 0, 0, 2, 2, 3, 3, 1, 1], [0, 1, 0, 1, 2, 2, 2, 1, 2, 2]], np.int32)
     member = np.array([0, 0, 0, 0, 1, 1])
-    required = Requirement(KAnonymity(1), KMap(known), (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1), KMap(known))
     guard = ClassGuard.of(required, np.zeros((0, 6), np.int32), population=people)
     lo, hi = hulls(quasi, member)
     keep_first = np.array([[True, True], [False, False]])

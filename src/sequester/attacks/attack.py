@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sequester.attacks.finding import Adversary, Finding, Result, Semantics
+from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.words import tell_plainly
 from sequester.history import History
 from sequester.history.label import Labels, Rows
+from sequester.policy.adversaries import AdversaryName
 from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Attack:
     """
 
     name: str
-    adversary: Adversary
+    adversary: AdversaryName
     title: str
     find: Callable[[History, Question], Result]
     smallest: bool

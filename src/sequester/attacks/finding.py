@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from sequester.policy.adversaries import AdversaryName
+
 Semantics = Literal["exact", "paper"]
-Adversary = Literal["outsider", "neighbor", "insider", "lifetime", "any"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Finding:
     """
 
     attack: str
-    adversary: Adversary
+    adversary: AdversaryName
     releases: tuple[int, ...]
     required: float
     observed: float

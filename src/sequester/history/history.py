@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.closeness import Closeness
-from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.guarantees.criterion import Criterion
 from sequester.history.drift import Sides, comparable, reach
 from sequester.history.publication import Publication
 from sequester.history.trajectory import Trajectories
@@ -46,7 +45,7 @@ class History:
     kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
-    diversity, closeness   what is required of every class beside k and the bounds
+    criteria   what is required of every class beside k and the bounds
     guarded    whether values are bounded at all, also where nobody has one of these; None: if somebody has
     """
 
@@ -63,8 +62,7 @@ class History:
     releases: tuple[Publication, ...] = ()
     trajectories: Trajectories | None = None
     value: NDArray[np.int32] | None = None
-    diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
-    closeness: Closeness | None = None
+    criteria: tuple[Criterion, ...] = ()
     guarded: bool | None = None
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None

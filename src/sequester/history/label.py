@@ -213,8 +213,7 @@ def _counted(base: History, labels: Labels, rows: Sequence[Codes | None]) -> His
         _of_rows(base),
         values=tuple(labels.name(label) for label in range(len(labels))),
         bounds=tuple(bounds),
-        diversity=None,
-        closeness=None,
+        criteria=(),
         value=labels.of if base.trajectories is not None and (labels.of >= 0).any() else None,
     )
     publications = []

@@ -144,8 +144,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         permanent=sight.permanent,
         kept=sight.kept,
         people=known.people,
-        diversity=sight.view.diversity,
-        closeness=sight.view.closeness,
+        criteria=sight.criteria,
         guarded=policy.bounds_values,
         notes=tuple(notes),
     )

@@ -80,8 +80,8 @@ def _join(
     person, group = intersecting(sides, sides, lo, hi)
     width = (hi - lo).sum(axis=0, dtype=np.int64)
     order = np.lexsort((group, width[group], person))
-    found, first = np.unique(person[order], return_index=True)
-    choice[found] = group[order][first]
+    fitting, first = np.unique(person[order], return_index=True)
+    choice[fitting] = group[order][first]
     fits = np.flatnonzero(choice >= 0)
     groups, inverse = np.unique(choice[fits], return_inverse=True)
     if len(groups):

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import EVERYTHING, Codes
 from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
-from sequester.guarantees.closeness import Closeness, Distance
+from sequester.guarantees.closeness import Distance, TCloseness, default_distance
 from sequester.guarantees.confidence import Confidence, bounds_of
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
-from sequester.guarantees.requirement import Boxes, Requirement, View, assess, default_distance
+from sequester.guarantees.requirement import Boxes, Protected, Requirement, assess
+from sequester.guarantees.view import View
 from sequester.ingest.published import (
     PublishedClasses,
     PublishedTable,
@@ -30,6 +31,7 @@ from sequester.ingest.published import (
 )
 from sequester.metrics.loss import losses
 from sequester.metrics.queries import query_error
+from sequester.policy.attributes import Sensitive
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 from sequester.rational import exact
@@ -246,21 +248,9 @@ def _lost(
 def _spreads(
     policy: Policy, requirement: Requirement, sensitive: Codes, published: PublishedClasses
 ) -> dict[str, ValueSpread]:
-    attributes = policy.sensitive.values()
     # Every value that is not ordinary gets the same bound, so that the worst one is the one with the largest share.
-    probe = replace(
-        requirement,
-        covers=(),
-        stars=(),
-        confidence=tuple(
-            Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
-            for attribute, domain in zip(attributes, requirement.domains, strict=True)
-        ),
-        closeness=tuple(
-            near or Closeness(1.0, default_distance(attribute), levels=domain.starts)
-            for near, attribute, domain in zip(requirement.closeness, attributes, requirement.domains, strict=True)
-        ),
-    )
+    pairs = zip(requirement.sensitive, policy.sensitive.values(), strict=True)
+    probe = replace(requirement, sensitive=tuple(_probe(one, attribute) for one, attribute in pairs))
     sets = [name for name, attribute in policy.sensitive.items() if kind_of(attribute).several]
     spreads: dict[str, ValueSpread] = {}
     for view in probe.views(sensitive):
@@ -273,6 +263,15 @@ def _spreads(
             (outcome,) = assess([alike], view, member=published.member, classes=len(published))
             told[view.name] = max(told.get(view.name, 0.0), outcome.observed or 0.0)
     return spreads | {name: replace(spreads[name], confidence=share) for name, share in told.items()}
+
+
+def _probe(protected: Protected, attribute: Sensitive) -> Protected:
+    """The attribute by its own values: how they are bounded, and how far they are from those of the table."""
+    domain = protected.domain
+    alike = Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
+    asked = [one for one in protected.criteria if isinstance(one, TCloseness)]
+    near = asked[0] if asked else TCloseness(1.0, default_distance(attribute), levels=domain.starts)
+    return Protected(protected.name, domain, (alike, near))
 
 
 def _set_spread(view: View, published: PublishedClasses) -> ValueSpread:
@@ -288,21 +287,21 @@ def _set_spread(view: View, published: PublishedClasses) -> ValueSpread:
 
 
 def _spread(view: View, published: PublishedClasses) -> ValueSpread:
-    assert view.confidence is not None
-    assert view.closeness is not None
-    near = view.closeness
+    share, near = view.criterion(Confidence), view.criterion(TCloseness)
+    if share is None or near is None:
+        raise AssertionError("probes have both")
     distances: list[Distance] = ["equal"]
     if near.levels:
         distances = ["equal", "ordered", "hierarchical"]
     criteria = [
         DistinctDiversity(1),
         EntropyDiversity(1),
-        view.confidence,
+        share,
         *(replace(near, distance=distance) for distance in distances),
     ]
     outcomes = assess(criteria, view, member=published.member, classes=len(published))
-    distinct, entropy, share, *apart = (outcome.observed or 0.0 for outcome in outcomes)
-    return ValueSpread(int(distinct), entropy, share, dict(zip(distances, apart, strict=True)), near.distance)
+    distinct, entropy, most, *apart = (outcome.observed or 0.0 for outcome in outcomes)
+    return ValueSpread(int(distinct), entropy, most, dict(zip(distances, apart, strict=True)), near.distance)
 
 
 def _population(

@@ -7,12 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sequester.policy.attribute_checks import attribute_checks, has_several, is_numeric
+from sequester.policy.adversaries import ADVERSARIES
+from sequester.policy.attribute_checks import attribute_checks, is_numeric
 from sequester.policy.encodings import UNKNOWN, known_encoding
-from sequester.policy.phrase import ROLES, Issue, at, known_keys, unknown_key
+from sequester.policy.phrase import ROLES, known_keys, unknown_key
 from sequester.policy.pod_checks import method_of, pod_checks
+from sequester.policy.protect import CLASS_PROMISES, Protect
+from sequester.policy.raw import Issue, at
 
-_NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime", "belief", "lineage")
+_NEED_SENSITIVE = (*(one.key for one in CLASS_PROMISES if one.about_values), "lifetime", "belief", "lineage")
+_SINGLE = tuple(one.key for one in CLASS_PROMISES if one.about_values and not one.links)
 
 
 def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
@@ -90,8 +94,8 @@ def _input(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _protect(raw: Mapping[str, Any]) -> Iterator[Issue]:
     protect = _group(raw, "protect")
-    found = [*_promises(raw, protect), *_diversity(protect), *_lifetime(protect), *_across(raw, protect)]
-    for path, message in found:
+    issues = [*_promises(raw, protect), *_lifetime(protect), *_across(raw, protect)]
+    for path, message in issues:
         yield ("protect", *path), message
 
 
@@ -102,22 +106,12 @@ def _promises(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Is
         for key in _NEED_SENSITIVE:
             if protect.get(key) is not None:
                 yield (key,), "no attribute has the role sensitive, so there is nothing to promise this for"
-    if len(sensitive) > 1:
-        for key in ("confidence", "alpha"):
-            if isinstance(protect.get(key), Mapping):
-                where = "; put the bounds in the attribute's own confidence" if key == "confidence" else ""
-                yield (key,), f"bounds per value need exactly one sensitive attribute{where}"
     if protect.get("against") in ([], ()):
-        yield ("against",), "must not be empty; name at least one of: outsider, neighbor, insider, lifetime"
-    for key in ("diversity", "closeness"):
-        if protect.get(key) is not None and any(has_several(a) or a.get("permanent") for a in sensitive):
-            yield (key,), "is for attributes with one value in a cell, all permanent or all transient"
-    if protect.get("closeness") is not None and any(a.get("grades") or a.get("guarding") for a in sensitive):
-        yield ("closeness",), "is not defined where values are published as nodes; leave out grades and guarding"
-    if protect.get("diversity") is not None and any(a.get("guarding") for a in sensitive):
-        yield ("diversity",), "cannot be kept where anybody may choose a node that says nothing; leave out guarding"
-    if at(protect, ("closeness", "distance")) == "hierarchical" and any(a.get("hierarchy") is None for a in sensitive):
-        yield ("closeness", "distance"), "hierarchical needs a hierarchy for every sensitive attribute"
+        named = ", ".join(one.name for one in ADVERSARIES if one.named)
+        yield ("against",), f"must not be empty; name at least one of: {named}"
+    for promise in CLASS_PROMISES:
+        if protect.get(promise.key) is not None:
+            yield from promise.check(protect, sensitive)
 
 
 def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issue]:
@@ -128,7 +122,7 @@ def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issu
         return
     changing = [name for name, attribute in sensitive.items() if attribute.get("values") == "transient"]
     stay = [n for n, a in sensitive.items() if n not in changing or a.get("permanent")]
-    linking = [name for name in ("insider", "neighbor") if name in against]
+    linking = [one.name for one in reversed(ADVERSARIES) if one.values == "permanent" and one.name in against]
     if method_of(raw) == "pods":
         if not stay:
             return
@@ -183,7 +177,7 @@ def _unbounded(
     protect: Mapping[str, Any], stay: Mapping[str, Mapping[str, Any]], linking: Sequence[str]
 ) -> Iterator[Issue]:
     """Values that stay are bounded across releases by a confidence, and by nothing else."""
-    single = [key for key in ("diversity", "closeness", "alpha") if protect.get(key) is not None]
+    single = [key for key in Protect.model_fields if key in _SINGLE and protect.get(key) is not None]
     for name, attribute in stay.items() if linking else ():
         own = attribute.get("confidence")
         if _bounds(protect.get("confidence") if own is None else own):
@@ -205,19 +199,6 @@ def _bounds(confidence: object) -> bool:
     """Whether a confidence bounds anything: 1 does not."""
     given = list(confidence.values()) if isinstance(confidence, Mapping) else [confidence]
     return any(isinstance(bound, int | float) and bound < 1 for bound in given)
-
-
-def _diversity(protect: Mapping[str, Any]) -> Iterator[Issue]:
-    kind, l, c = (at(protect, ("diversity", key)) for key in ("kind", "l", "c"))  # noqa: E741
-    if kind == "recursive" and c is None:
-        yield (
-            ("diversity", "c"),
-            "is missing; recursive diversity has two numbers, such as {c: 3, l: 2}",
-        )
-    if kind in ("distinct", "entropy") and c is not None:
-        yield ("diversity", "c"), "only goes with kind: recursive"
-    if kind in ("distinct", "recursive") and isinstance(l, float) and not l.is_integer():
-        yield ("diversity", "l"), f"must be a whole number with kind: {kind}"
 
 
 def _lifetime(protect: Mapping[str, Any]) -> Iterator[Issue]:
@@ -272,5 +253,5 @@ def _registered(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = raw.get(key)
-    return found if isinstance(found, Mapping) else {}
+    group = raw.get(key)
+    return group if isinstance(group, Mapping) else {}

@@ -135,13 +135,13 @@ class Policy(Strict):
     @property
     def quasi_identifiers(self) -> dict[str, QuasiIdentifier]:
         """Name to attribute, in the order of the policy."""
-        found: dict[str, QuasiIdentifier] = {}
+        quasi: dict[str, QuasiIdentifier] = {}
         for name, attribute in self.attributes.items():
             if isinstance(attribute, QuasiIdentifier):
-                found[name] = attribute
+                quasi[name] = attribute
             elif isinstance(attribute, Insensitive) and self.released == "quasi-identifier":
-                found[name] = QuasiIdentifier(role="quasi-identifier", missing="category")
-        return found
+                quasi[name] = QuasiIdentifier(role="quasi-identifier", missing="category")
+        return quasi
 
     @property
     def linked(self) -> int | None:
@@ -155,8 +155,7 @@ class Policy(Strict):
     @property
     def consent(self) -> tuple[str, Consent] | None:
         """The column that says whether a person agrees, and how it does."""
-        found = [(name, given) for name, given in self.attributes.items() if isinstance(given, Consent)]
-        return found[0] if found else None
+        return next(((name, a) for name, a in self.attributes.items() if isinstance(a, Consent)), None)
 
     @property
     def registration_list(self) -> Path | None:

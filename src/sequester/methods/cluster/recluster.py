@@ -317,7 +317,7 @@ class _Table:
 
         Hosts without a box of their own are points, which can be taken only once.
         """
-        from sequester.methods.cluster.join_kernels import take_nearest
+        from sequester.methods.cluster.near_kernels import Hosts, Seekers, take_nearest
 
         runs = int(max(run.max(initial=0), at_run.max(initial=0))) + 1
         key = at_run if have is None else have * runs + at_run
@@ -326,11 +326,10 @@ class _Table:
         owner = np.full(len(key), -1, np.int64) if of is None else of
         once = at_high is None
         at_high = at_low if at_high is None else at_high
-        found = take_nearest(
-            box, low.copy(), high.copy(), np.searchsorted(key, start), np.searchsorted(key, start + runs),
-            np.searchsorted(key, start + run[box]), owner[order], at_low[order], at_high[order], REACH, once,
-        )  # fmt: skip
-        return np.where(found >= 0, order[found], -1)
+        begin, end, place = (np.searchsorted(key, start + step) for step in (0, runs, run[box]))
+        hosts = Hosts(owner[order], at_low[order], at_high[order])
+        nearest = take_nearest(Seekers(box, begin, end, place), low.copy(), high.copy(), hosts, REACH, once)
+        return np.where(nearest >= 0, order[nearest], -1)
 
     def _of_absent(self, unit: Longs) -> Longs:
         """Per person who is not here, the unit she is tied to."""

@@ -307,26 +307,7 @@ class _Table:
             parts.append(np.append(np.maximum(usual, 1.02 * there), 1.0))
             codes.append(np.where(column[:, view] >= 0, column[:, view] - start, stop - start) + offset)
             offset += stop - start + 1
-        share = np.concatenate(parts)
-        whole = 1 << 30
-        bounded = np.where(share < 1, whole, 0).astype(np.int64)
-        nothing = np.zeros(views, np.int64)
-        sizes = [len(part) for part in parts]
-        extended = limits._replace(
-            first=np.append(limits.first, limits.first[-1] + np.cumsum(sizes)).astype(np.int64),
-            numerator=np.append(limits.numerator, (share * whole).astype(np.int64)),
-            denominator=np.append(limits.denominator, bounded),
-            distinct=np.append(limits.distinct, nothing),
-            entropy=np.append(limits.entropy, np.zeros(views)),
-            recursive_l=np.append(limits.recursive_l, nothing),
-            recursive_numerator=np.append(limits.recursive_numerator, nothing),
-            recursive_denominator=np.append(limits.recursive_denominator, nothing + 1),
-            closeness=np.append(limits.closeness, np.full(views, -1.0)),
-            distance=np.append(limits.distance, nothing),
-            reference=np.append(limits.reference, np.zeros(len(share))),
-            groups=np.hstack([limits.groups, np.zeros((len(limits.groups), len(share)), np.int32)]),
-            heights=np.append(limits.heights, nothing),
-        )
+        extended = limits.with_shares(parts)
         flat = np.column_stack([self.guard.values, *codes]).astype(np.int32)
         return extended, np.ascontiguousarray(flat)
 
