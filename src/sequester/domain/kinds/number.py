@@ -312,6 +312,13 @@ class Number(Kind):
         first = (bisect_right if bounds.above else bisect_left)(scale, bounds.low)
         return span_of(first, (bisect_left if bounds.below else bisect_right)(scale, bounds.high) - 1)
 
+    def raw_codes(self, attribute: Sensitive, texts: Sequence[str]) -> Codes:
+        """The band of numbers, and of intervals that lie in one band."""
+        edges, ends = _edges(attribute), interpret_numbers(texts)
+        low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
+        high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
+        return np.where(low == high, low, np.int32(-1))
+
     def may_list(self, text: str) -> bool:
         return AMBIGUOUS.fullmatch(text) is None
 
