@@ -16,19 +16,14 @@ DEFINED = Counter(
 )
 # Names that still stand for two things. The list only gets shorter; empty is the goal.
 DOUBLED: set[str] = {
-    "Bounds",
     "Cells",
-    "Closeness",
     "Crowd",
     "Joins",
     "Left",
-    "Plan",
     "Pods",
     "Question",
     "Queue",
     "Rule",
-    "Spread",
-    "Table",
     "Task",
     "Told",
     "Verdict",
