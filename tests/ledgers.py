@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import Busy, SequesterError
-from sequester.ledger import HASH, Draft, Key, Ledger, Place, Queue, chain, schema
+from sequester.ledger import HASH, Draft, Key, Ledger, Place, WaitingList, chain, schema
 from series import axis
 
 SECRET = "a secret that nobody knows"
@@ -117,7 +117,7 @@ def three_releases(path: Path | Place) -> Ledger:
     """People join, leave and return; one waits, one is retained."""
     ledger = new(path)
     publish(ledger, [0, 0, 1, 1, 0])
-    waiting = Queue(ledger.identify(pa.array(["w1"])), np.array([2], np.int32))
+    waiting = WaitingList(ledger.identify(pa.array(["w1"])), np.array([2], np.int32))
     publish(ledger, [0, 0, 0, -1, 1, 1, 1], queue=waiting, retained=np.array([4]))
     publish(ledger, [1, 1, 0, 0, -1, 1, 0, 0, 1], recipient="university", purpose="study")
     return ledger

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
 from sequester.policy.impossible import codes_of
-from sequester.policy.model import Policy, Sensitive
+from sequester.policy.model import Pods, Policy, Sensitive
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
@@ -53,7 +53,12 @@ class Unseen:
 
 
 def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
-    """What never occurs together in a table, one quasi-identifier and one value that stays at a time."""
+    """What never occurs together in a table, one quasi-identifier and one value that stays at a time.
+
+    Nothing where no partners are chosen: it matters only to who shares a pod.
+    """
+    if not isinstance(policy.method, Pods):
+        return []
     found = []
     for name, attribute in policy.sensitive.items():
         if attribute.kind == "set" or attribute.is_graded:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sequester.errors import GuaranteeError, PolicyError, Problem
+from sequester.history.history import History
 from sequester.methods.classes import Classes
-from sequester.methods.method import Method, Task
+from sequester.methods.method import Method, Seated, Task, never
 from sequester.metrics.loss import ail
+
+if TYPE_CHECKING:
+    from sequester.methods.pods.task import Task as Seating
 
 _CLUSTERED = 300_000
 """Records up to which clusters are tried beside cuts where people left."""
@@ -20,6 +26,13 @@ def _cut_once(task: Task) -> Classes:
     from sequester.methods.mondrian.cut import mondrian
 
     return mondrian(*task.table, cuts=_cuts(task.options))
+
+
+def cut_by_gain(task: Task, *, regroup: bool = False) -> Classes:
+    """The table in boxes cut by gain, whatever the method."""
+    from sequester.methods.mondrian.cut import mondrian
+
+    return mondrian(*task.table, regroup=regroup)
 
 
 def _cuts(options: Any) -> Any:
@@ -111,12 +124,14 @@ def _floor(task: Task) -> tuple[int, ...]:
 
 
 def _specialize_first(task: Task) -> Classes:
-    from sequester.methods.specialize.refine import specialize
+    from sequester.methods.specialize.refine import label_of, specialize
 
-    return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=task.label())
+    label = None if task.records is None else label_of(task.records, task.options)
+    return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=label)
 
 
 def _specialize_next(task: Task) -> Classes:
+    from sequester.methods.specialize.refine import label_of
     from sequester.methods.specialize.respecialize import respecialize
 
     options = task.options
@@ -126,11 +141,19 @@ def _specialize_next(task: Task) -> Classes:
         against=task.against,
         loss=options.loss,
         score=options.score,
-        label=task.label(),
+        label=None if task.records is None else label_of(task.records, options),
         semantics=options.semantics,
         certificate=options.certificate,
         progress=task.progress,
     )
+
+
+def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> tuple[str, ...]:
+    """Whether newcomers would lose much less in a series of their own; only taxonomy cuts tie them to the past."""
+    from sequester.methods.specialize.bcf_chain import new_chain
+
+    chain = new_chain(task.history, classes, *task.table) if len(task.history.first) else None
+    return (str(chain),) if chain is not None and chain.is_cheaper else ()
 
 
 def _cluster_first(task: Task) -> Classes:
@@ -160,8 +183,56 @@ def _group_next(task: Task) -> Classes:
     return group(task.history, *task.table, lifetime=task.lifetime)
 
 
-def _podded_elsewhere(task: Task) -> Classes:
-    raise AssertionError("everybody is published at once by pods: publish.podded makes them")
+def _spent(task: Task, classes: Classes, histories: tuple[History, ...]) -> tuple[str, ...]:
+    """Whom a class must not link to a value again: spending everything blocks the future (Wong et al., Theorem 2)."""
+    from sequester.methods.lifetime.budget import budget_of
+
+    if task.lifetime is None or task.registered is not None:
+        return ()
+    blocked = budget_of(histories, task.history.person, task.lifetime).blocked
+    if not blocked:
+        return ()
+    pairs = "1 pair of a person and a value" if blocked == 1 else f"{blocked:,} pairs of a person and a value"
+    return (
+        f"after this release {pairs} must not be linked again: what was promised is spent, and whoever has the value "
+        "then is left out; look ahead to see how that goes on",
+    )
+
+
+def _seat(task: Task) -> Classes:
+    """Everybody in pods, and pods in classes, beside decoys."""
+    from sequester.methods.pods.make import make
+
+    made = make(_seating(task))
+    return Seated(made.member, made.lo, made.hi, made=made)
+
+
+def _seating(task: Task) -> Seating:
+    if task.seating is None:
+        raise AssertionError("pods need to know what rows show beside their boxes")
+    options = task.options
+    one_type = options.classes == "one-type"
+    return replace(task.seating, blind=options.blind, one_type=one_type, leaving=options.leaving)
+
+
+def _other_decoys(task: Task, classes: Classes) -> Mapping[str, float]:
+    from sequester.methods.pods.frontier import frontier
+
+    if not isinstance(classes, Seated):
+        raise AssertionError("only pods have decoys")
+    return frontier(_seating(task), classes.made)
+
+
+def _is_blind(options: Any) -> bool:
+    return bool(options.blind)
+
+
+def _suppresses(options: Any) -> bool:
+    return bool(options.suppression > 0)
+
+
+def _regroups(options: Any) -> bool:
+    return bool(options.regroups(in_series=True))
 
 
 def _asks_no_similarity(options: Any) -> bool:
@@ -174,27 +245,38 @@ def _asks_no_certificate(options: Any) -> bool:
     return not (options.certificate or options.semantics == "printed")
 
 
-def _never(options: Any) -> bool:
-    return False
-
-
 METHODS = {
     method.name: method
     for method in (
-        Method("mondrian", _cut_first, _cut_next, together=True),
-        Method("full-domain", _recode_first, _recode_next),
-        Method("specialize", _specialize_first, _specialize_next, merges=_asks_no_certificate),
+        Method("mondrian", _cut_first, _cut_next, together=True, regroups=_regroups),
+        Method("full-domain", _recode_first, _recode_next, leaves_out=_suppresses),
+        Method("specialize", _specialize_first, _specialize_next, merges=_asks_no_certificate, notes=_new_chain),
         Method("cluster", _cluster_first, _cluster_next, merges=_asks_no_similarity),
         # Of one table on its own, for comparison, both are cut.
-        Method("group", _cut_once, _group_next, from_the_first=True, merges=_never, repairs=False),
-        Method("pods", _cut_once, _podded_elsewhere),
-        Method("merge", _cut_once, merge_next, merges=_never, together=True),
+        Method("group", _cut_once, _group_next, from_the_first=True, merges=never, repairs=None, notes=_spent),
+        Method(
+            "pods",
+            _cut_once,
+            _seat,
+            from_the_first=True,
+            seats=True,
+            blind=_is_blind,
+            merges=never,
+            repairs="join",
+            others=_other_decoys,
+        ),
+        Method("merge", _cut_once, merge_next, merges=never, together=True),
         Method("grow", _cut_once, _grow_next, together=True),
-        Method("static", _cut_once, _cut_once, looks_back=False, merges=_never),
+        Method("static", _cut_once, _cut_once, looks_back=False, merges=never),
     )
 }
 
 
+def method_named(name: str) -> Method:
+    """The method with this name."""
+    return METHODS[name]
+
+
 def method_of(options: Any) -> Method:
     """The method that a policy's options are of."""
-    return METHODS[options.name]
+    return method_named(options.name)
