@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import sequester
+from sequester.cli.terminal import with_flags
 from sequester.policy.phrase import METHODS
 
 ROOT = Path(sequester.__file__).parent
@@ -96,6 +97,21 @@ def test_publishing_and_commands_know_no_method_by_its_name() -> None:
                 said = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
                 strange += [f"{file.name} asks for {name}" for name in said & METHODS.keys()]
     assert strange == []
+
+
+def test_only_commands_name_options_of_commands() -> None:
+    """The library names arguments (force=True), and `cli.terminal.with_flags` makes options of them."""
+    option = re.compile(r"(?<![\w-])--[a-z]")
+    named = [
+        f"{file.name}: {node.value}"
+        for room in ("publish", "ledger")
+        for file in sorted((ROOT / room).glob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and option.search(node.value)
+    ]
+    assert named == []
+    assert with_flags("if it is lost, `accept_loss=True` says so") == "if it is lost, `--accept-loss` says so"
+    assert with_flags("say where with `folder=...`") == "say where with `--releases`"
 
 
 def test_what_lies_beside_the_rooms_uses_none_of_them() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.history.seats import Seats
-from sequester.ledger.schema import SINCE_PODS, TABLES
+from sequester.ledger.schema import TABLES
 from sequester.ledger.state import HASH, Draft
 
 Columns = dict[str, NDArray[Any]]
@@ -84,7 +84,7 @@ def _seated(draft: Draft, known: int) -> dict[str, Columns]:
     """Seats of those who are new and pods of everybody in the release, where there are pods."""
     none = np.zeros(0, np.int32)
     if draft.seats is None:
-        return {table: dict.fromkeys(TABLES[table], none) for table in SINCE_PODS}
+        return {table: dict.fromkeys(TABLES[table], none) for table in ("seats", "pods")}
     seats, new = draft.seats, np.arange(known, len(draft.member))
     here = np.flatnonzero(draft.member >= 0)
     return {

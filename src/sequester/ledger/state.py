@@ -61,7 +61,7 @@ class Draft:
     plain          (insensitive columns, people as in `member`) codes; likewise
     newcomers      keyed hash of every newcomer, as `Ledger.identify` gives it
     digests        (any, newcomers) keyed digests of what must not change, as `Ledger.digest` gives them
-    retained       people (numbers) who left, but are published on
+    retained       people (numbers) who left, but are kept in the release
     queue          everybody held back after this release
     method         what made it, and `seed` the row order
     versions, summary   whatever belongs to the release: kept as JSON, so nothing private
