@@ -25,7 +25,7 @@ def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
             Problem(
                 f"{found[0]} has releases of a table with the same columns. If this is that series under another name, "
                 "put its name back, or go on from its ledger with `after`; whoever is in both would be published "
-                "twice, and nobody would count that. If nobody is in both, say so with --everybody-is-new",
+                "twice, and nobody would count that. If nobody is in both, say so with everybody_is_new=True",
                 key="series",
             )
         )
