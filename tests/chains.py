@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from sequester.attacks.cracks import compare
+from sequester.attacks.cracks.comparison import compare
 from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.domain.tree import from_values
 from sequester.guarantees.confidence import Confidence

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sequester.attacks import backward, cross, forward
+from sequester.attacks.cracks import backward, cross, forward
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError

@@ -19,7 +19,7 @@ from sequester.guarantees.lifetime import (
     least_ratio,
     survival,
 )
-from sequester.methods.lifetime.group import broken
+from sequester.methods.lifetime.promise import broken
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.policy.protect import Lifetime
 

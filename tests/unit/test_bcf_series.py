@@ -13,8 +13,9 @@ import pytest
 
 import sequester as sq
 from policies import changed
-from sequester.attacks import backward, cross, forward, intersection
-from sequester.attacks.cracks import compare
+from sequester.attacks import intersection
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks.comparison import compare
 from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
 from sequester.methods.class_guard.guard import ClassGuard

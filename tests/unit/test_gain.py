@@ -14,18 +14,16 @@ from sequester.domain.kinds.code import from_codes
 from sequester.domain.kinds.date import from_dates
 from sequester.domain.kinds.number import from_numbers
 from sequester.domain.tree import from_tree, from_values
-from sequester.metrics.gain import (
+from sequester.methods.research.subset.gains import (
     Gain,
     Linking,
     gain_of_release,
     gains_by_cluster,
     linking,
-    mean,
-    quasi_gain,
-    quasi_loss,
     sensitive_gain,
     sensitive_loss,
 )
+from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from strategies import hierarchies
 
 # Nine nodes below the root, over leaves of depth 1, 2 and 3.

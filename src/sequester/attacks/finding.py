@@ -58,7 +58,7 @@ class Finding:
         }
 
 
-class Told(Mapping[str, Any]):
+class LazyWitness(Mapping[str, Any]):
     """A witness that is put into plain values when somebody first looks at it: of thousands, few are read."""
 
     def __init__(self, tell: Callable[[], dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.attack import UNPROMISED, Attack, Question
+from sequester.attacks.attack import UNPROMISED, Attack, Setting
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding, Result
 from sequester.guarantees.criterion import Criterion, Declaration
@@ -94,7 +94,7 @@ class _Members:
 
 
 def _declare(declared: Declaration, title: str) -> Attack:
-    def find_classes(history: History, asked: Question) -> Result:
+    def find_classes(history: History, asked: Setting) -> Result:
         if asked.registered is not None and declared.left_to(asked.policy, history.attribute):
             # Whoever does not know who is in a class does not know its people's shares: breach says what there is.
             return Result()

@@ -219,9 +219,8 @@ def _counted(base: History, labels: Labels, rows: Sequence[Codes | None]) -> His
     publications = []
     for release, own in zip(base.releases, rows, strict=True):
         if own is None:
-            assert release.member is not None
-            inside = np.flatnonzero(release.member >= 0)
-            classes, codes = release.member[inside], labels.of[inside]
+            inside = np.flatnonzero(release.known_member >= 0)
+            classes, codes = release.known_member[inside], labels.of[inside]
         else:
             classes, codes = release.row_class, own
         counts = np.bincount(classes.astype(np.int64) * len(labels) + codes, minlength=len(release) * len(labels))
