@@ -99,13 +99,13 @@ def budget_of(histories: Sequence[History], person: NDArray[np.int64], lifetime:
         value = history.releases[-1].value
         assert value is not None
         known.append(value[person])
-    found = Survivals.of(changing, person, known)
-    people = np.bincount(found.row, minlength=len(found.path))
+    survivals = Survivals.of(changing, person, known)
+    people = np.bincount(survivals.row, minlength=len(survivals.path))
     rows = np.flatnonzero(people)
-    number = found.path[rows, -1]
-    views = np.repeat(np.arange(len(changing)), np.diff(found.first))
+    number = survivals.path[rows, -1]
+    views = np.repeat(np.arange(len(changing)), np.diff(survivals.first))
     counts = np.column_stack(
-        [changing[view].releases[-1].counts[:, value] for view, value in zip(views, found.value, strict=True)]
+        [changing[view].releases[-1].counts[:, value] for view, value in zip(views, survivals.value, strict=True)]
         or [np.zeros((len(last), 0), np.int64)]
     )
     among = np.column_stack([changing[view].sharing(-1) for view in views] or [np.zeros((len(last), 0), np.int64)])
@@ -113,7 +113,7 @@ def budget_of(histories: Sequence[History], person: NDArray[np.int64], lifetime:
     place, column = np.nonzero(share)
     if not len(place):
         return Budget(0, 0, 0, 0, 0)
-    left, spent = found.left[rows[place], column], share[place, column]
+    left, spent = survivals.left[rows[place], column], share[place, column]
     weight = people[rows[place]]
     # A hair is forgiven: what is left was compared with the limit in whole numbers already.
     rest = np.maximum(np.log(left) - np.log(float(strategy.floor)), 0.0)
@@ -207,8 +207,8 @@ class _Future:
             changed = np.flatnonzero(random.random(len(who)) < self.churn.change)
             values[:, changed] = self.records.sensitive[:, random.integers(0, count, len(changed))]
             codes = np.ascontiguousarray(self.records.quasi[:, drawn])
-            found = sights_of(requirement, self.policy, values, compact=False)
-            now = tuple(sight.codes for sight in found if not sight.permanent)
+            sights = sights_of(requirement, self.policy, values, compact=False)
+            now = tuple(sight.codes for sight in sights if not sight.permanent)
             past = Past(histories, who, now, np.zeros(len(who), np.bool_))
             try:
                 classes = group(
