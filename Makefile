@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-faults explore lint bench experiments build lock clean
+.PHONY: demo test test-faults test-wheel coverage explore lint docs bench experiments build lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -18,6 +18,10 @@ test: $(VENV)/.test
 test-faults: $(VENV)/.test
 	$(BIN)/pytest -n 2 -m faults tests
 
+# The built wheel in an empty environment of each Python that is here, used outside the sources.
+test-wheel: $(VENV)/.run
+	$(BIN)/python tools/try_wheel.py
+
 # Fresh random examples for so long; what fails is saved as a test case. FAULTS=1: fresh kills and flipped bits.
 MINUTES ?= 20
 explore: $(VENV)/.test
@@ -25,6 +29,11 @@ explore: $(VENV)/.test
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/mypy
+
+# The site, in build/site; a broken link, or anything that a page would load from elsewhere, fails it.
+docs: $(VENV)/.docs
+	DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
@@ -49,9 +58,9 @@ $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 # Re-pin after changing pyproject.toml or requirements/*.in.
 lock: | $(VENV)/bin/python
 	$(PIP) install uv
-	cd requirements && for set in run test bench; do \
+	cd requirements && for set in run test bench docs; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    ../pyproject.toml $$set.in -o $$set.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist sequester-demo
+	rm -rf $(VENV) build dist sequester-demo .coverage

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ def hierarchies(
 
     Numbers and dates lie at multiples of 1 / scale: a power of two, with fitting sizes, makes equal scores equal.
     """
-    kind = draw(st.sampled_from(["category", "number", "code", "date"]))
+    kind: Any = draw(st.sampled_from(["category", "number", "code", "date"]))
     size = draw(st.sampled_from(sizes))
     missing = size > 1 and draw(st.booleans())
     count = size - missing
@@ -54,7 +55,7 @@ def flat(count: int, *, position: np.ndarray | None = None, missing: bool = Fals
     """A domain of leaves, a missing one more, and `*`: a number with positions, a category without."""
     names = tuple(f"v{index}" for index in range(count))
     leaves = np.array(names, object) if position is None else np.asarray(position, np.float64)
-    kind = "category" if position is None else "number"
+    kind: Any = "category" if position is None else "number"
     return nested(kind, leaves, [(np.arange(count, dtype=np.int32), names)], position=position, missing=missing)
 
 
@@ -102,7 +103,7 @@ class Table:
         for outcome in requirement.check(whole, self.sensitive, boxes=box, population=self.population):
             if not outcome.holds:
                 none = None if outcome.name == "diversity" else (None,) * len(requirement.names)
-                requirement = replace(requirement, **{outcome.name: none})
+                requirement = replace(requirement, **{outcome.name: none})  # type: ignore[arg-type]
         return replace(self, requirement=requirement)
 
     def judge(self) -> Judge:
@@ -121,14 +122,15 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
     diversity = None
     if "confidence" in wanted:
         for index, values in enumerate(names):
-            given: float | dict[str, float] = draw(share)
+            given: Any = draw(share)
             if draw(st.booleans()):
                 given = {"*": given, draw(st.sampled_from(values)): draw(share)}
             ordinary = draw(st.sets(st.sampled_from(values), max_size=1))
             confidence[index] = Confidence(bounds_of(given, values, ordinary=sorted(ordinary)))
     if "alpha" in wanted:
         bound = draw(share)
-        alpha = [AlphaK.of(draw(st.sampled_from([bound, {values[0]: bound}])), values) for values in names]
+        given = [draw(st.sampled_from([bound, {values[0]: bound}])) for values in names]
+        alpha = [AlphaK.of(one, values) for one, values in zip(given, names, strict=True)]
     if "diversity" in wanted:
         diversity = draw(
             st.one_of(
@@ -139,7 +141,7 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
         )
     if "closeness" in wanted:
         t = draw(st.sampled_from([0.1, 0.25, 0.4, 0.55, 0.7]))
-        kinds = st.sampled_from(["equal", "ordered", "hierarchical"])
+        kinds: Any = st.sampled_from(["equal", "ordered", "hierarchical"])
         closeness = [Closeness(t, draw(kinds), levels=domain.starts) for domain in domains]
     return Requirement(
         k=KAnonymity(draw(st.sampled_from([1, 1, 2, 2, 3, 4]))),

@@ -48,7 +48,9 @@ def _outputs(source: str, names: dict[str, Any], title: str, number: int) -> lis
             value = eval(compile(ast.Expression(last.value), title, "eval"), names)
     outputs: list[dict[str, Any]] = []
     if printed.getvalue():
-        outputs.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(keepends=True)})
+        outputs.append(
+            {"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(keepends=True)}
+        )
     if value is not None:
         data = {"text/plain": repr(value).splitlines(keepends=True)}
         if hasattr(value, "_repr_svg_"):

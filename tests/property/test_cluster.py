@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -272,7 +273,7 @@ def test_less_similarity_makes_larger_clusters():
 def test_records_are_left_as_they_were():
     table = many(5, records=300)
     guard = table.guard
-    arrays = (table.quasi, guard.values, *guard.limits[1:])
+    arrays: tuple[Any, ...] = (table.quasi, guard.values, *guard.limits[1:])
     before = [array.copy() for array in arrays]
     assert len(cluster(table.quasi, table.domains, guard)) > 1
     assert all(np.array_equal(was, now) for was, now in zip(before, arrays, strict=True))
@@ -303,7 +304,8 @@ def test_everybody_takes_the_nearest_that_is_left(seed: int, seekers: int, hosts
     begin = random.integers(0, hosts, seekers)
     end = np.minimum(begin + random.integers(0, hosts + 1, seekers), hosts)
     place = np.minimum(begin + random.integers(0, hosts + 1, seekers), end)
-    found = take_nearest(box, boxes[0].copy(), boxes[1].copy(), begin, end, place, of, *points.copy(), hosts, once)
+    near, far = points.copy()
+    found = take_nearest(box, boxes[0].copy(), boxes[1].copy(), begin, end, place, of, near, far, hosts, once)
     low, high, left = boxes[0].copy(), boxes[1].copy(), set(range(hosts))
     for seeker in range(seekers):
         own = box[seeker]
