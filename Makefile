@@ -18,6 +18,10 @@ test: $(VENV)/.test
 test-faults: $(VENV)/.test
 	$(BIN)/pytest -n 2 -m faults tests
 
+# Which lines the quicker tests reach; below the floor in pyproject.toml it fails.
+coverage: $(VENV)/.test
+	$(BIN)/pytest -n 2 --cov --cov-report=term tests/unit tests/papers
+
 # The built wheel in an empty environment of each Python that is here, used outside the sources.
 test-wheel: $(VENV)/.run
 	$(BIN)/python tools/try_wheel.py

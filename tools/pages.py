@@ -51,6 +51,9 @@ def relinked(text: str) -> str:
     """The same text with links to pages of the site."""
     for source, page in PAGES.items():
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}(#[^)]*)?\)", rf"]({page}\1)", text)
+    # The site has notebooks as pages; what else is in examples/ stays with the sources.
+    text = re.sub(r"\]\(examples/([\w-]+)\.ipynb\)", r"](examples/\1.md)", text)
+    text = re.sub(r"\[([^\]]+)\]\(examples/README\.md\)", r"`\1/`", text)
     return text.replace("](docs/", "](")
 
 
