@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from benchmarks.adult import DATA, Adult
 from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
-from sequester.attacks.witness import Witness, check
-from sequester.domain.build import from_numbers, from_values
+from sequester.attacks.pods.proof import PodProof, check
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels
@@ -123,7 +124,7 @@ class Published:
         """What was published, per view; with everybody's path where beliefs are asked for."""
         return [self._history(view, paths=paths) for view in range(len(self.cells))]
 
-    def witness(self) -> Witness:
+    def witness(self) -> PodProof:
         """The check of all pods."""
         everybody = self.cells[:, self.series.label]
         names = [tuple(str(code) for code in range(int(view.max()) + 1)) for view in self.cells]

@@ -19,8 +19,8 @@ import numpy as np
 from experiments.draws import every
 from experiments.podded import Maker, Series, plain
 from experiments.tables import table
-from sequester.domain.build import from_numbers
-from sequester.methods.pods.blind import make_blind
+from sequester.domain.kinds.number import from_numbers
+from sequester.methods.pods.blind.make import make_blind
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds
 

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from experiments.tables import table
 from sequester.attacks import breach
-from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
@@ -32,10 +33,10 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
-from sequester.methods.lifetime.regions import regions
+from sequester.methods.research.registration.regions import regions
 from sequester.metrics.queries import query_error
 from sequester.policy import Policy
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 ROUNDS, K, QUERIES = 20, 5, 5_000
 SHOWN = (1, 5, 10, 15, 20)

@@ -15,7 +15,7 @@ import numpy as np
 from experiments.podded import Series
 from hypothesis import strategies as st
 
-from sequester.domain.build import from_numbers
+from sequester.domain.kinds.number import from_numbers
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task
 from worlds import Class, Column, Label, Published

@@ -99,14 +99,23 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
     import numba
 
     # Nobody calls these functions from C.
-    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    options |= {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     try:
         made = numba.njit(function, cache=True, **options)
     except RuntimeError:  # no folder can be written, so every process compiles anew
         made = numba.njit(function, **options)
+    made.get_call_template = _without_literals(made.get_call_template)  # type: ignore[method-assign]
     name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
     _dispatchers[name] = made
     return made
+
+
+def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+    """How a call from another kernel is typed: the literal -1 is a number, and no type of its own to compile for."""
+    from numba import types
+
+    unliteral: Any = types.unliteral
+    return lambda args, kws: template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
 
 
 def _announce(*, kept: bool = True) -> None:

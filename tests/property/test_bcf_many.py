@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from chains import Chain, cut_of, finer_cuts, random_chain
-from sequester.attacks import backward, cross, forward, intersection
+from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
-from sequester.domain.build import from_tree
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.blind import make_blind
-from sequester.methods.pods.blind_types import even_chances, filled_up, nearest_groups
+from sequester.methods.pods.blind.make import make_blind
+from sequester.methods.pods.blind.types import even_chances, filled_up, nearest_groups
 from sequester.methods.pods.task import Bounds
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)

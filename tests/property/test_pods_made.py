@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.history.seats import Seats
 from sequester.methods.pods.make import _idle, make

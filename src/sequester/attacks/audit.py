@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import Attack, Audited, Question
+from sequester.attacks.attack import Attack, Audited, Setting
 from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.registry import attack_of, attacks_of
+from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Untried
 from sequester.history import History
-from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
 from sequester.policy.model import Policy
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sequester.attacks.believed import Believed
+    from sequester.attacks.belief import Believed
     from sequester.attacks.exposure import Noted
 
 Progress = Callable[[str, int, int], None]
@@ -62,9 +62,10 @@ class Audit:
         return Exposed.of(self.findings)
 
     def reached(self, attack: str) -> str:
-        """What an attack reached, for reading. Row orders agree a little by chance: only more than that is a number."""
-        if attack == "row-order" and not any(finding.attack == attack for finding in self.findings):
-            return "as by chance"
+        """What an attack reached, for reading; of what comes about by chance only more than that is a number."""
+        by_chance = attack_of(attack).by_chance
+        if by_chance is not None and not any(finding.attack == attack for finding in self.findings):
+            return by_chance
         return _number(self.measures.get(attack))
 
     def explain(self, number: int) -> str:
@@ -201,14 +202,13 @@ def audit_histories(
     before      what an earlier audit said of the first releases: with pods that hold, neither they nor single releases
                 are looked at again
     """
-    from sequester.attacks.believed import Beliefs, believable
+    from sequester.attacks.belief import Beliefs, believable
 
     attacks = [attack_of(name) for name in (chosen_attacks(against) if knowledge is None else knowledge.attacks())]
     merged = any(release.certain is not None for history in published or () for release in history.releases)
-    names = [attack.name for attack in attacks]
-    if merged and "intersection" not in names and set(names) & set(attacks_of("insider")):
+    if merged and any(attack.adversary == "insider" for attack in attacks):
         # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
-        attacks.append(attack_of("intersection"))
+        attacks += [attack for attack in ATTACKS if attack.by_certain and attack not in attacks]
     findings: list[Finding] = []
     measures: dict[str, float] = {}
     tried: list[str] = []
@@ -217,8 +217,8 @@ def audit_histories(
     if before is not None and before.releases >= len(histories[0]):
         before = None
     if seats is not None and semantics == "exact":
-        from sequester.attacks.proven import check_pods
-        from sequester.attacks.witness import REFUSED
+        from sequester.attacks.pods import check_pods
+        from sequester.attacks.pods.proof import REFUSED
 
         witness = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
         pods = None if witness is None else witness.to_dict()
@@ -236,7 +236,7 @@ def audit_histories(
         decoy = seats.decoy
     beliefs = Beliefs(rows, None if witness is None else witness.seats)
     labels = None if rows is None else rows.labels
-    asked = Question(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
+    asked = Setting(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
     unsolved = 0
     untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for number, attack in enumerate(attacks):
@@ -302,51 +302,39 @@ def _needs_nobody(attack: Attack, *, registered: bool) -> bool:
     return attack.classes_only or (attack.values == "transient" and registered)
 
 
-def _bounded(attack: Attack, history: History, result: Result, asked: Question) -> Noted:
+def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Noted:
     """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
     from sequester.attacks.exposure import Noted, keep_worst, say_more
 
-    if asked.witness is not None and result.findings:
-        from sequester.attacks.proven import of_people
+    if asked.pods is not None and result.findings:
+        from sequester.attacks.pods import of_people
 
-        result = of_people(result, history, asked.witness, smallest=attack.smallest)
+        result = of_people(result, history, asked.pods, smallest=attack.smallest)
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
     return Noted(findings, result.measure, (*notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved)
 
 
-def _try(attack: Attack, history: History, asked: Question) -> Result:
-    """What was published, and the true totals where they are known."""
-    result = _try_published(attack, history, asked)
-    whole = history.attribute == WHOLE_ROW or asked.labels is None
-    if attack.name != "deniability" or asked.decoy is None or not whole or not history.permanent:
+def _try(attack: Attack, history: History, asked: Setting) -> Result:
+    """What an attack comes to, and what is tried besides; what pods prove is not tried."""
+    if attack.values == "permanent" and not history.permanent:
+        return Result()
+    result = None
+    if asked.pods is not None:
+        result = attack.by_pods(history, asked.pods, asked.since(attack.name))
+    if result is None:
+        result = attack.find(history, asked)
+    more = attack.besides(history, asked)
+    if more is None:
         return result
-    from sequester.attacks.totals import find_totals
-
-    labels = Labels.of_history(history) if asked.labels is None else asked.labels
-    more = find_totals(history, labels, asked.decoy)
     measures = [one.measure for one in (result, more) if one.measure is not None]
     return replace(
         more,
         findings=[*result.findings, *more.findings],
-        measure=max(measures, default=None),
+        measure=attack.worse(measures, default=None),
         unsolved=result.unsolved + more.unsolved,
     )
-
-
-def _try_published(attack: Attack, history: History, asked: Question) -> Result:
-    """What was published, and nothing else that somebody may know; what pods prove is not tried."""
-    if attack.values == "permanent":
-        if not history.permanent:
-            return Result()
-        if asked.witness is not None:
-            from sequester.attacks.proven import proven
-
-            settled = proven(attack.name, history, asked.witness, since=asked.since(attack.name))
-            if settled is not None:
-                return settled
-    return attack.find(history, asked)
 
 
 def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sequester.attacks import words
-from sequester.attacks.deniability_story import TERMS_SHOWN
+from sequester.attacks.deniability.story import TERMS_SHOWN
 from sequester.attacks.finding import Finding
 from sequester.attacks.registry import attack_of
 from sequester.domain import notation

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.attack import Attack
-from sequester.attacks.chance import log_chance, log_equal_runs
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers.chance import log_chance, log_equal_runs
 from sequester.history import History, Publication
 from sequester.history.boxes import intersecting
 
@@ -246,6 +246,7 @@ def _nothing(history: History) -> str:
 
 ATTACK = Attack(
     name="row-order",
+    by_chance="as by chance",
     adversary="any",
     title="Agreement of row orders beyond chance",
     find=lambda history, asked: find(history),

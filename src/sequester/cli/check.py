@@ -157,7 +157,7 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
 def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
     """Values that are likely impossible together, where partners are chosen by what is possible."""
     from sequester.ingest.unseen import unseen
-    from sequester.policy.model import Pods
+    from sequester.policy.methods import Pods
 
     return [] if snapshot is None or not isinstance(policy.method, Pods) else unseen(snapshot, policy)
 

@@ -117,7 +117,7 @@ def _is_demo(folder: Path) -> bool:
 def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Told:
     """Every table anonymized on its own, as tools without a memory do, and what an insider makes of all so far."""
     from sequester.attacks.audit import audit
-    from sequester.policy.model import Mondrian
+    from sequester.policy.methods import Mondrian
     from sequester.publish.anonymize import anonymize
     from sequester.publish.emit import shuffle_rows
     from sequester.publish.files import write_file

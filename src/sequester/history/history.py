@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.closeness import Closeness
-from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.guarantees.criterion import Criterion
 from sequester.history.drift import Sides, comparable, reach
 from sequester.history.publication import Publication
 from sequester.history.trajectory import Trajectories
@@ -46,7 +45,7 @@ class History:
     kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
-    diversity, closeness   what is required of every class beside k and the bounds
+    criteria   what is required of every class beside k and the bounds
     guarded    whether values are bounded at all, also where nobody has one of these; None: if somebody has
     """
 
@@ -63,8 +62,7 @@ class History:
     releases: tuple[Publication, ...] = ()
     trajectories: Trajectories | None = None
     value: NDArray[np.int32] | None = None
-    diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
-    closeness: Closeness | None = None
+    criteria: tuple[Criterion, ...] = ()
     guarded: bool | None = None
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None
@@ -129,18 +127,45 @@ class History:
             return None
         return self.trajectories.count(self.value, len(self.values))
 
+    @property
+    def known_trajectories(self) -> Trajectories:
+        """The trajectories of a history that is known to have them."""
+        if self.trajectories is None:
+            raise ValueError("who is in which class is not known")
+        return self.trajectories
+
+    def fitting_path(self) -> NDArray[np.int32]:
+        """The path of every trajectory, without the classes that contradict what is known of their members.
+
+        A class counts only where its known members are as many as its rows and, if their values are known, have exactly
+        the published values: anything else (people not found, a value that changed) would make worlds contradictory.
+        """
+        trajectories, own = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path.copy()
+        for number, release in enumerate(self.releases):
+            inside = np.flatnonzero(path[:, number] >= 0)
+            classes = path[inside, number]
+            size = np.zeros(len(release), np.int64)
+            np.add.at(size, classes, trajectories.size[inside])
+            fits = size == release.size
+            if own is not None:
+                counted = np.zeros_like(release.counts)
+                np.add.at(counted, classes, own[inside])
+                fits &= (counted == release.counts).all(axis=1)
+            path[inside[~fits[classes]], number] = -1
+        return path
+
     def overlap(self, first: int, second: int) -> Overlap:
         """The people of two releases (numbered from 0) by their classes in both, from one pass over trajectories."""
-        if self.trajectories is None:
-            raise ValueError("overlaps need to know who is in which class")
-        path, counts = self.trajectories.path, self.trajectory_counts()
+        trajectories, counts = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path
         a, b = path[:, first], path[:, second]
         either = (a >= 0) | (b >= 0)
         width = len(self.releases[second]) + 1
         key = (a[either].astype(np.int64) + 1) * width + b[either] + 1
         found, inverse = np.unique(key, return_inverse=True)
         size = np.zeros(len(found), np.int64)
-        np.add.at(size, inverse, self.trajectories.size[either])
+        np.add.at(size, inverse, trajectories.size[either])
         of_values = None
         if counts is not None:
             of_values = np.zeros((len(found), len(self.values)), np.int64)

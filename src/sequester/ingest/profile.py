@@ -91,8 +91,8 @@ def _looks(values: pa.Array) -> dict[str, Any]:
     if _all(text, _NUMBER):
         zero = length is not None and length > 1 and pc.any(pc.match_substring_regex(text, "^0[0-9]+$")).as_py()
         digits = _all(text, "^[0-9]+$")
-        found = {**_number(text), "length": length if digits else None, "leading_zero": zero and digits}
-        return {**found, "looks": "code"} if zero and digits else found
+        looks = {**_number(text), "length": length if digits else None, "leading_zero": zero and digits}
+        return {**looks, "looks": "code"} if zero and digits else looks
     if _all(text, _ISO_DAY):
         return {"looks": "date"}
     formats = _date_formats(text)

@@ -61,7 +61,7 @@ def open_source(source: Any, wanted: Wanted, *, form: Input, any_kind: bool = Fa
 
 def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         reason = "there is no such file"
     except ValueError:
@@ -69,21 +69,21 @@ def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Sou
     except OSError as error:
         reason = f"cannot be read: {said(error)}"
     else:
-        return _open_existing(path, found, wanted, form, escaped=escaped)
+        return _open_existing(path, status, wanted, form, escaped=escaped)
     raise DataError(Problem(reason, file=str(path)))
 
 
-def _open_existing(path: Path, found: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
-    if stat.S_ISDIR(found.st_mode):
+def _open_existing(path: Path, status: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    if stat.S_ISDIR(status.st_mode):
         parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
         if not parts:
             raise DataError(Problem("is a folder without .parquet files; name a file", file=str(path)))
         return open_parquet(parts, wanted)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise DataError(Problem("is a pipe or a device; name a regular file", file=str(path)))
     if not os.access(path, os.R_OK):
         raise DataError(Problem("may not be read by this user", file=str(path)))
-    if found.st_size == 0:
+    if status.st_size == 0:
         raise DataError(Problem("the file is empty", file=str(path)))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".parquet":

@@ -94,11 +94,11 @@ def same_names(names: Sequence[str], known: Collection[str] | None) -> Problem |
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, start=1):
         places.setdefault(name, []).append(place)
-    twice = {name: found for name, found in places.items() if len(found) > 1}
+    twice = {name: columns for name, columns in places.items() if len(columns) > 1}
     if not twice:
         return None
     listed = "; ".join(
-        " and ".join(map(str, found)) + (f" ('{name}')" if known and name in known else "")
-        for name, found in list(twice.items())[:5]
+        " and ".join(map(str, columns)) + (f" ('{name}')" if known and name in known else "")
+        for name, columns in list(twice.items())[:5]
     )
     return Problem(f"column names must differ, but these columns share one: {listed}; rename or remove one of them")

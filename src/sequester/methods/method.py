@@ -1,6 +1,7 @@
 """What a method is: how a table becomes classes, on its own and after others, and what may be done with the result.
 
-`registry` declares them all. A new method is its module, a declaration there, and its options in the policy's model.
+Every method ends with its declaration, and `registry` lists them: a new method is its folder, a line there, and its
+options in `policy/methods`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime
+    from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
 Progress = Callable[[str, int, int], None]
@@ -63,9 +64,20 @@ class Task:
         """What every method begins with."""
         return self.codes, self.domains, self.guard
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What methods that heed the past take by keyword."""
+        return {"against": self.against, "seed": self.noise, "progress": self.progress}
 
-def _always(options: Any) -> bool:
+
+def always(options: Any) -> bool:
+    """Whatever the options are."""
     return True
+
+
+def never(options: Any) -> bool:
+    """With no options."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -86,7 +98,7 @@ class Method:
     following: Callable[[Task], Classes]
     looks_back: bool = True
     from_the_first: bool = False
-    merges: Callable[[Any], bool] = _always
+    merges: Callable[[Any], bool] = always
     repairs: bool = True
     together: bool = False
 

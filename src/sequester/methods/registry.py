@@ -1,200 +1,38 @@
-"""All methods, each as a declaration; their modules are loaded when they are used."""
+"""All methods: each ends its module with a declaration, which is loaded when a policy asks for it."""
 
 from __future__ import annotations
 
-from functools import partial
+from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from sequester.errors import GuaranteeError, PolicyError, Problem
 from sequester.methods.classes import Classes
 from sequester.methods.method import Method, Task
-from sequester.metrics.loss import ail
 
-_CLUSTERED = 300_000
-"""Records up to which clusters are tried beside cuts where people left."""
-
-
-def _cut_once(task: Task) -> Classes:
-    from sequester.methods.mondrian.cut import mondrian
-
-    return mondrian(*task.table, cuts=_cuts(task.options))
-
-
-def _cuts(options: Any) -> Any:
-    """How boxes are cut, by methods that let people choose; else by gain."""
-    return getattr(options, "cuts", "gain")
-
-
-def _cut_first(task: Task) -> Classes:
-    from sequester.methods.mondrian.cut import mondrian
-
-    regroup = task.options.regroups(in_series=task.past is not None)
-    return mondrian(*task.table, cuts=task.options.cuts, regroup=regroup)
-
-
-def _cut_next(task: Task) -> Classes:
-    """Mondrian for a series; where people left, or clusters if they lose less.
-
-    Whoever leaves a class must be hidden by others who leave it. Clusters give her place to a newcomer with the same
-    values, which cuts cannot.
-    """
-    from sequester.methods.cluster.recluster import recluster
-    from sequester.methods.mondrian.republish import republish
-
-    regroup, shared = task.options.regroups(in_series=True), _shared(task)
-    ways = [partial(republish, task.history, *task.table, cuts=task.options.cuts, regroup=regroup, **shared)]
-    if regroup and _somebody_left(task) and len(task.history) <= _CLUSTERED:
-        ways.append(partial(recluster, task.history, *task.table, **shared))
-    found: list[Classes] = []
-    for way in ways:
-        try:
-            found.append(way())
-        except GuaranteeError as error:
-            refused = error
-    if not found:
-        raise refused
-    return min(found, key=lambda classes: ail(classes, task.domains))
-
-
-def _shared(task: Task) -> dict[str, Any]:
-    return {"against": task.against, "seed": task.noise, "progress": task.progress}
-
-
-def _somebody_left(task: Task) -> bool:
-    """Whether a person of the last release is not in this one."""
-    member = task.history.first.releases[-1].member
-    assert member is not None
-    return int(np.count_nonzero(member >= 0)) > int(np.count_nonzero(task.history.last_class() >= 0))
-
-
-def merge_next(task: Task) -> Classes:
-    """Byun's merge: the last release's classes as they are, and the newcomers among themselves."""
-    from sequester.methods.merge import merge
-
-    return merge(task.history, *task.table, against=task.against, cuts=_cuts(task.options))
-
-
-def _grow_next(task: Task) -> Classes:
-    from sequester.methods.grow import grow
-
-    return grow(task.history, *task.table, cuts=task.options.cuts)
-
-
-def _recode_first(task: Task) -> Classes:
-    from sequester.methods.full_domain.search import full_domain
-
-    return full_domain(*task.table, loss=task.options.loss, suppression=task.options.suppression)
-
-
-def _recode_next(task: Task) -> Classes:
-    from sequester.methods.full_domain.search import full_domain
-    from sequester.methods.series_guard.guard import SeriesGuard
-
-    if task.options.suppression:
-        message = "must be 0 in a series: whoever is left out would be seen to leave"
-        raise PolicyError(Problem(message, key="method.suppression"))
-    watch = SeriesGuard.of(task.history, task.codes, against=task.against)
-    return full_domain(*task.table, loss=task.options.loss, watch=watch, floor=_floor(task))
-
-
-def _floor(task: Task) -> tuple[int, ...]:
-    """The lowest levels that cover the boxes of people who left and are kept in the release: nothing finer is known."""
-    past = task.history
-    last, history = past.last_class()[past.retained], past.first
-    boxes = history.releases[-1]
-    return tuple(
-        int(domain.level_of(lo[last], hi[last]).max(initial=0))
-        for domain, lo, hi in zip(history.domains, boxes.lo, boxes.hi, strict=True)
-    )
-
-
-def _specialize_first(task: Task) -> Classes:
-    from sequester.methods.specialize.refine import specialize
-
-    return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=task.label())
-
-
-def _specialize_next(task: Task) -> Classes:
-    from sequester.methods.specialize.respecialize import respecialize
-
-    options = task.options
-    return respecialize(
-        task.history,
-        *task.table,
-        against=task.against,
-        loss=options.loss,
-        score=options.score,
-        label=task.label(),
-        semantics=options.semantics,
-        certificate=options.certificate,
-        progress=task.progress,
-    )
-
-
-def _cluster_first(task: Task) -> Classes:
-    from sequester.methods.cluster.chosen import cluster_table
-
-    return cluster_table(*task.table, task.options)
-
-
-def _cluster_next(task: Task) -> Classes:
-    from sequester.methods.cluster.chosen import cluster_next
-
-    return cluster_next(task.history, *task.table, task.options, **_shared(task))
-
-
-def _group_next(task: Task) -> Classes:
-    assert task.lifetime is not None
-    if task.registered is not None:
-        from sequester.methods.lifetime.regions import regions
-
-        return regions(task.history, *task.table, lifetime=task.lifetime, registered=task.registered)
-    if any(history.permanent for history in task.history.histories):
-        from sequester.methods.lifetime.both import group_both
-
-        return group_both(task.history, *task.table, lifetime=task.lifetime, **_shared(task))
-    from sequester.methods.lifetime.group import group
-
-    return group(task.history, *task.table, lifetime=task.lifetime)
-
-
-def _podded_elsewhere(task: Task) -> Classes:
-    raise AssertionError("everybody is published at once by pods: publish.podded makes them")
-
-
-def _asks_no_similarity(options: Any) -> bool:
-    """Clusters may have to be similar, or to gain privacy: a merge would not do."""
-    return bool({options.similarity, options.gain, options.weight} == {None})
-
-
-def _asks_no_certificate(options: Any) -> bool:
-    """Taxonomy cuts may have to bear a certificate, or every printed target: a merge would not do."""
-    return not (options.certificate or options.semantics == "printed")
-
-
-def _never(options: Any) -> bool:
-    return False
-
-
-METHODS = {
-    method.name: method
-    for method in (
-        Method("mondrian", _cut_first, _cut_next, together=True),
-        Method("full-domain", _recode_first, _recode_next),
-        Method("specialize", _specialize_first, _specialize_next, merges=_asks_no_certificate),
-        Method("cluster", _cluster_first, _cluster_next, merges=_asks_no_similarity),
-        # Of one table on its own, for comparison, both are cut.
-        Method("group", _cut_once, _group_next, from_the_first=True, merges=_never, repairs=False),
-        Method("pods", _cut_once, _podded_elsewhere),
-        Method("merge", _cut_once, merge_next, merges=_never, together=True),
-        Method("grow", _cut_once, _grow_next, together=True),
-        Method("static", _cut_once, _cut_once, looks_back=False, merges=_never),
-    )
+PLACES = {
+    "mondrian": "mondrian.method",
+    "full-domain": "full_domain.method",
+    "specialize": "specialize.method",
+    "cluster": "cluster.method",
+    "group": "lifetime.method",
+    "pods": "pods.method",
+    "merge": "merge",
+    "grow": "grow",
+    "static": "static",
 }
+"""Where in this room a method is declared (`METHOD`), by the name that policies have for it."""
+
+
+def method_named(name: str) -> Method:
+    """The method with this name."""
+    declared: Method = import_module(f"sequester.methods.{PLACES[name]}").METHOD
+    return declared
 
 
 def method_of(options: Any) -> Method:
     """The method that a policy's options are of."""
-    return METHODS[options.name]
+    return method_named(options.name)
+
+
+def merge_next(task: Task) -> Classes:
+    """Byun's merge, which may take the place of other methods: the last release's classes, and newcomers apart."""
+    return method_named("merge").following(task)

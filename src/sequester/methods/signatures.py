@@ -8,10 +8,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LIMITS = "i8 i8[:] i8[:] i8[:] i8[:] f8[:] i8[:] i8[:] i8[:] f8[:] i8[:] f8[:] i4[:,:] i8[:]"
+from sequester.methods.class_guard.limits import Limits
+
+LIMITS = " ".join(
+    "i8" if isinstance(field, int) else f"{field.dtype.kind}{field.dtype.itemsize}[{','.join(':' * field.ndim)}]"
+    for field in Limits.only(1, [1])
+)
 TUPLES = {
     "Limits": ("class_guard.limits.Limits", LIMITS),
     "Crowd": ("mondrian.node_kernels.Crowd", "i4[:,:] i4[:,:] i4[:,:] i8[:,:] i8[:] i4[:] b1[:]"),
+    "Records": ("cluster.box_kernels.Records", "i4[:,:] i4[:,:] f4[:] i8[:]"),
+    "Windows": ("cluster.box_kernels.Windows", "i8[:] i8[:] i8[:]"),
+    "Joining": ("cluster.merge_kernels.Joining", "f8 i8 b1"),
+    "Seekers": ("cluster.near_kernels.Seekers", "i8[:] i8[:] i8[:] i8[:]"),
+    "Hosts": ("cluster.near_kernels.Hosts", "i8[:] f8[:,:] f8[:,:]"),
     "Rule": ("mondrian.node_kernels.Rule", "i8 i8[:] i8[:] i8[:] b1 b1"),
 }
 """What is given as named tuples: where they are, and the types of their fields."""
@@ -21,23 +31,20 @@ KERNELS = {
     "mondrian.search_kernels.search_nodes": (
         "i8[:] i8[:] i8[:] i8[:] f8[:] Crowd Rule Limits f8[:] i8[:] i8 i8 i8 f8[:,:] i2[:,:]"
     ),
-    "cluster.join_kernels.merge_windows": (
-        "i4[:,:] i4[:] i4[:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits f8 i8 b1 i4[:]"
-    ),
+    "cluster.merge_kernels.merge_windows": "Records i4[:] i4[:] Windows Limits Joining i4[:]",
     "mondrian.cut_kernels.cut_rows": "i4[:,:] i4[:,:] i4[:] i8 i8 i8 i8 f8[:] i8[:] i4[:,:] i8 Limits",
     "mondrian.regroup_kernels.regroup": (
         "f8[:,:] i4[:,:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] Limits i8 i8 i8"
     ),
-    "cluster.join_kernels.move_windows": "i4[:,:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits i8 i4[:]",
+    "cluster.move_kernels.move_windows": "Records Windows Limits i8 i4[:]",
     "series_guard.pair_kernels.small_differences": "i4[:] i4[:] i8[:] i8 i8 i8",
     "loops.tree.unit_tree": "f8[:,:] f8[:]",
     "series_guard.pair_kernels.surpluses": "i4[:] i4[:] i8[:] i8[:,:] i8[:,:] i8[:] i8 b1[:]",
     "loops.tree.safe_classes": "i8[:] i4[:,:] i8 Limits",
-    "cluster.join_kernels.take_nearest": "i8[:] f8[:,:] f8[:,:] i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8 b1",
+    "cluster.near_kernels.take_nearest": "Seekers f8[:,:] f8[:,:] Hosts i8 b1",
     "loops.tree.hull_costs": "i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8[:]",
     "series_guard.path_kernels.determined_people": "i8[:] i8[:] i8[:,:] b1[:] i8[:]",
     "mondrian.cut_kernels.bound_runs": "i4[:,:] i4[:] i8[:]",
-    "cluster.join_kernels.bound_members": "i4[:] i4[:,:] i8",
     "loops.tree.choose": "i8[:] i8[:] f8[:,:]",
 }
 

@@ -47,13 +47,13 @@ def random_queries(
     """
     asked = min(attributes, len(sizes))
     each = selectivity ** (1 / max(asked + (sensitive is not None), 1))
-    found = []
+    drawn = []
     for _ in range(queries):
         chosen: list[int | None] = [*np.sort(rng.choice(len(sizes), size=asked, replace=False)).tolist()]
         if sensitive is not None:
             chosen.append(None)
-        found.append(tuple(_place(sizes, sensitive, name, each=each, rng=rng) for name in chosen))
-    return found
+        drawn.append(tuple(_place(sizes, sensitive, name, each=each, rng=rng) for name in chosen))
+    return drawn
 
 
 def query_error(

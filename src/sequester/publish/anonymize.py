@@ -14,13 +14,14 @@ from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
 from sequester.ingest.encode import encode, encode_with_population
-from sequester.ingest.published import Published
+from sequester.ingest.published import PublishedClasses
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
-from sequester.policy.model import FullDomain, Pods, Policy
+from sequester.policy.methods import FullDomain, Pods
+from sequester.policy.model import Policy
 from sequester.publish.emit import as_printed, shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.release import Release
@@ -113,7 +114,7 @@ def verify(
         if np.any(codes[kept] < lo[member]) or np.any(codes[kept] > hi[member]):
             raise AssertionError("a class does not contain one of its records")
     measured = assess_classes(
-        Published(classes.lo, classes.hi, member.astype(np.int64), snapshot.quasi_domains),
+        PublishedClasses(classes.lo, classes.hi, member.astype(np.int64), snapshot.quasi_domains),
         requirement,
         policy,
         sensitive=snapshot.sensitive[:, kept],

@@ -24,7 +24,8 @@ from sequester.methods.classes import Classes
 from sequester.methods.registry import merge_next, method_of
 from sequester.metrics.loss import ail
 from sequester.metrics.measure import Measurement
-from sequester.policy.model import Group, Policy
+from sequester.policy.methods import Group
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify
 from sequester.publish.emit import as_printed, write_table
 from sequester.publish.exact import Judged

@@ -17,7 +17,8 @@ from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.pods.task import Bounds
-from sequester.policy.model import Pods, Policy
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.publish.roster import Crowd
 
 Codes = NDArray[np.int32]
@@ -116,7 +117,7 @@ def _called(domain: Hierarchy, text: str) -> NDArray[np.bool_]:
 
 def _told(requirement: Requirement, place: int, text: str) -> NDArray[np.bool_]:
     """Per code of a sensitive attribute, whether it says that somebody has the value; a set has all its elements."""
-    cover = requirement.covers[place] if requirement.covers else None
+    cover = requirement.sensitive[place].cover
     if cover is None or cover.apart is not None or cover.tops is not None or text not in cover.elements:
         return _called(requirement.domains[place], text)
     return cover.holds[:, cover.elements.index(text)]

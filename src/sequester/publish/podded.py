@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.attacks.attack import Audited
 from sequester.attacks.audit import Audit, audit_histories
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.past import Past
@@ -29,7 +30,8 @@ from sequester.methods.classes import Classes
 from sequester.methods.pods.frontier import frontier
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import Bounds, Made, Task
-from sequester.policy.model import Pods, Policy
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify, written
 from sequester.publish.candidate import Candidate
 from sequester.publish.emit import as_printed, write_table
@@ -82,9 +84,9 @@ def _refuse_unlisted(policy: Policy) -> None:
         "table tells nothing about it: "
     )
     problems = [
-        Problem(told + "name them in a hierarchy", key=f"attributes.{name}.hierarchy")
-        if attribute.kind != "set"
-        else Problem(told + "cells of several values have none", key=f"attributes.{name}.kind")
+        Problem(told + "cells of several values have none", key=f"attributes.{name}.kind")
+        if kind_of(attribute).several
+        else Problem(told + "name them in a hierarchy", key=f"attributes.{name}.hierarchy")
         for name, attribute in policy.sensitive.items()
         if attribute.hierarchy is None and attribute.bands is None
     ]

@@ -28,8 +28,10 @@ from sequester.ledger.state import Entry, State
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.registry import method_of
+from sequester.policy.attributes import Insensitive
 from sequester.policy.fingerprint import fingerprint
-from sequester.policy.model import Insensitive, Pods, Policy, Specialize
+from sequester.policy.methods import Pods, Specialize
+from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.corrections import Corrections
 from sequester.publish.distinct import check_distinct

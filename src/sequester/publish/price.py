@@ -17,7 +17,8 @@ from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.registry import method_of
 from sequester.metrics.loss import ail, losses
-from sequester.policy.model import Mondrian, Policy
+from sequester.policy.methods import Mondrian
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import static_classes
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Check, Pods

@@ -64,8 +64,7 @@ def recall(
             people=tuple(range(people)),
             trajectories=trajectories if state.releases else None,
             value=np.where(of >= 0, codes, -1).astype(np.int32) if permanent and state.releases else None,
-            diversity=view.diversity,
-            closeness=view.closeness,
+            criteria=sight.criteria,
             guarded=policy.bounds_values,
         )
         own = trajectories.count(codes, len(names)) if permanent else None

@@ -11,7 +11,8 @@ from sequester.history.past import Past
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.method import Progress, Task
-from sequester.policy.model import Policy, Specialize
+from sequester.policy.methods import Specialize
+from sequester.policy.model import Policy
 
 
 def task_of(

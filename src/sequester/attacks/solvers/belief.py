@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.solvers.belief_kernels import possible, scale, settle
-from sequester.attacks.solvers.program import fitting_path
-from sequester.attacks.spread import Spread
+from sequester.attacks.solvers.spread import BeliefSpread
 from sequester.history import History
 from sequester.history.label import Labels, Question
 from sequester.history.trajectory import number_through
@@ -56,10 +55,10 @@ class Belief:
     def __repr__(self) -> str:
         return f"<Belief about {int(self.told.sum())} people: at most {self.largest.max(initial=0):.2f}>"
 
-    def spread(self, among: Mask | None = None) -> Spread:
+    def spread(self, among: Mask | None = None) -> BeliefSpread:
         """The distribution over people, or over these of them: decoys should not be counted."""
         chosen = self.told if among is None else self.told & among
-        return Spread.of(self.largest[chosen], None if self.truth is None else self.truth[chosen])
+        return BeliefSpread.of(self.largest[chosen], None if self.truth is None else self.truth[chosen])
 
 
 def believe(
@@ -81,7 +80,7 @@ def believe(
     if known is not None and known.any() and history.value is None:
         raise ValueError("values can be known only where it is known who has which")
     sizes = [len(release) for release in history.releases]
-    path, _ = number_through(fitting_path(history), sizes)
+    path, _ = number_through(history.fitting_path(), sizes)
     counts = np.concatenate([np.zeros((0, len(history.values)), np.int64), *(r.counts for r in history.releases)])
     size, told = found.size, found.of >= 0
     if known is not None and known.any():
@@ -114,9 +113,8 @@ def _without(
     history: History, known: Mask, path: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
     """Rows and people that are left when some people's values are known; and whom something is said about then."""
-    assert history.trajectories is not None
     assert history.value is not None
-    found, left = history.trajectories, counts.copy()
+    found, left = history.known_trajectories, counts.copy()
     person = np.flatnonzero(known & (history.value >= 0))
     for column in path[found.of[person]].T:
         inside = column >= 0
@@ -129,8 +127,8 @@ def _without(
 
 def _answer(history: History, labels: Labels, cells: _Cells, told: Mask, *, fitted: tuple[int, float]) -> Belief:
     """What everybody is believed to have, value by value that has a bound."""
-    assert history.trajectories is not None
-    of, trajectories, width = history.trajectories.of, len(history.trajectories), max(len(labels.questions), 1)
+    of, trajectories = history.known_trajectories.of, len(history.known_trajectories)
+    width = max(len(labels.questions), 1)
     place, asked = labels.questions_of(cells.value)
     key, inverse = np.unique(cells.trajectory[place] * width + asked, return_inverse=True)
     share = np.bincount(inverse, weights=cells.share[place], minlength=len(key))

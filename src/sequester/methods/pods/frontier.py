@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sequester.methods.pods.make import MANY, make, place_of
-from sequester.methods.pods.many_order import near_order, whole
-from sequester.methods.pods.pairing import cells_of
+from sequester.methods.pods.many.order import near_order, whole
+from sequester.methods.pods.pairing.couples import cells_of
 from sequester.methods.pods.task import Made, Task
 
 _PEOPLE = 4_000

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.company import complete, group_company, spared
-from sequester.methods.pods.cuts import bounds_of
-from sequester.methods.pods.gather import gather
-from sequester.methods.pods.grouping import group
-from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
-from sequester.methods.pods.many import pair_many
-from sequester.methods.pods.many_classes import group_many
-from sequester.methods.pods.many_company import group_types_of_many
-from sequester.methods.pods.one_type import add_company, group_types
-from sequester.methods.pods.pairing import Singles, cells_of, pair
-from sequester.methods.pods.settled import settled
+from sequester.methods.pods.classes.boxes import boxes_of
+from sequester.methods.pods.classes.company import complete, group_company, spared
+from sequester.methods.pods.classes.grouping import group
+from sequester.methods.pods.classes.one_type import add_company, group_types
+from sequester.methods.pods.many.company import group_types_of_many
+from sequester.methods.pods.many.couples import pair_many
+from sequester.methods.pods.many.grouping import group_many
+from sequester.methods.pods.pairing.benches import Benches, attach, join, may_join, new_pods, seat_again, take_seats
+from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
+from sequester.methods.pods.pairing.gather import gather
+from sequester.methods.pods.pairing.settled import settled
 from sequester.methods.pods.task import Made, Task
 from sequester.methods.pods.types import Types
 
@@ -41,7 +41,7 @@ MANY = 60_000
 def make(task: Task) -> Made:
     """Pods and classes of the records of a task."""
     if task.blind:
-        from sequester.methods.pods.blind import make_blind
+        from sequester.methods.pods.blind.make import make_blind
 
         return make_blind(task)
     types = Types(task.before, task.label_before)
@@ -367,7 +367,7 @@ def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Mad
     member, pod = (_numbered(one[kept]) for one in (member, pod))
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0
     like = np.where(lonely, _like(member, records), _like(pod, records))
-    lo, hi = bounds_of(np.ascontiguousarray(task.codes.T), member[:records], int(member.max()) + 1)
+    lo, hi = boxes_of(member[:records], task.codes.T)
     return Made(
         member=member.astype(np.int32),
         lo=np.ascontiguousarray(lo.T),
