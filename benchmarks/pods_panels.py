@@ -33,7 +33,7 @@ from sequester.history import History, Publication
 from sequester.history.label import Labels
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds, Made, Task
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 from sequester.policy import Policy
 
 WOMEN = ("birth_yr", "grade", "race", "msp", "south", "c_city")
@@ -167,7 +167,9 @@ class Published:
         return history
 
 
-def _publication(name: str, who: NDArray[np.int64], made: Made, value: NDArray[np.int32], values: int) -> Publication:
+def _publication(
+    name: str, who: NDArray[np.int64], made: MadePods, value: NDArray[np.int32], values: int
+) -> Publication:
     member, shown = np.full(len(value), -1, np.int32), np.full(len(value), -1, np.int32)
     member[who], shown[who] = made.member, value[who]
     classes = int(made.member.max()) + 1
@@ -187,13 +189,13 @@ def publish(panel: Panel, *, confidence: Fraction, decoys: float, first: float |
     shares = tuple((confidence,) * (int(view.max()) + 1) for view in cells)
     taken: list[float] = []
 
-    def timed(task: Task) -> Made:
+    def timed(task: PodTask) -> MadePods:
         """The maker alone: what else a series does here, dictionaries among it, is no part of the product."""
         took, made = seconds(lambda: make(task))
         taken.append(took)
         return made
 
-    series = Series(panel.domains, Bounds(np.ascontiguousarray(cells), shares), k, make=timed, options=options)
+    series = Series(panel.domains, LabelBounds(np.ascontiguousarray(cells), shares), k, make=timed, options=options)
     steps = []
     for number, wave in enumerate(panel.waves):
         series.options["decoys"] = first if first is not None and not number else decoys
@@ -203,7 +205,7 @@ def publish(panel: Panel, *, confidence: Fraction, decoys: float, first: float |
     return Published(tuple(steps), series, cells, confidence)
 
 
-def _step(series: Series, made: Made, people: int, taken: float) -> Step:
+def _step(series: Series, made: MadePods, people: int, taken: float) -> Step:
     loss = sum(domain.width(lo, hi) for domain, lo, hi in zip(series.domains, made.lo, made.hi, strict=True))
     lineage = series.seats.lineages()[~series.seats.decoy]
     size = np.bincount(lineage)

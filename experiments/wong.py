@@ -34,7 +34,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
 from sequester.methods.research.registration.regions import regions
-from sequester.metrics.queries import query_error
+from sequester.metrics.queries import query_error, random_queries
 from sequester.policy import Policy
 from sequester.policy.protect import Lifetime
 
@@ -171,16 +171,10 @@ def _sample(history: History) -> History:
 
 def _error(classes: Classes, data: Data, codes: NDArray[np.int32], what: NDArray[np.int32]) -> float:
     kept = classes.member >= 0
+    sizes = [domain.size for domain in data.domains]
+    asked = random_queries(sizes, queries=QUERIES, rng=np.random.default_rng(1), sensitive=data.values)
     return query_error(
-        classes,
-        data.domains,
-        original=codes,
-        queries=QUERIES,
-        seed=1,
-        original_sensitive=what,
-        member=classes.member[kept],
-        sensitive=what[kept],
-        sensitive_size=data.values,
+        classes, asked, original=codes, original_sensitive=what, member=classes.member[kept], sensitive=what[kept]
     )
 
 

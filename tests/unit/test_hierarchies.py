@@ -398,16 +398,16 @@ def test_bands_become_one_level() -> None:
 @pytest.mark.parametrize(
     ("settings_", "message"),
     [
-        ({"levels": [5, 12]}, "levels: width 12 is not a larger multiple of 5"),
-        ({"levels": [5, 5]}, "levels: width 5 is not a larger multiple of 5"),
-        ({"levels": [0, 5]}, "levels: every width must be a positive number"),
+        ({"levels": [5, 12]}, "levels: every width must be a multiple of the one before"),
+        ({"levels": [5, 5]}, "levels: every width must be a multiple of the one before"),
+        ({"levels": [0, 5]}, "levels: the widths must be above 0"),
         ({"levels": [1e-300]}, "levels: the width is too small"),
-        ({"bands": [0, 5, 5]}, "bands: edges must increase, but 5 follows 5"),
-        ({"bands": [0]}, "bands: bands need at least two edges"),
-        ({"bands": [-np.inf, np.inf]}, "bands: bands need at least two edges, one of them finite"),
-        ({"bands": [0, np.nan, 5]}, "bands: an edge is not a number"),
+        ({"bands": [0, 5, 5]}, "bands: the edges must increase"),
+        ({"bands": [0]}, "bands: at least two edges are needed"),
+        ({"bands": [-np.inf, np.inf]}, "bands: at least two edges are needed, one of them finite"),
+        ({"bands": [0, np.nan, 5]}, "bands: the edges must increase"),
         ({"bands": [0, 9], "levels": [5]}, "bands: give either bands or levels"),
-        ({"range": (5, 5)}, "range: the lower end must be below"),
+        ({"range": (5, 5)}, "range: the lowest value must be below"),
         ({"range": (0, 9), "bands": [1, 9]}, "bands: the bands do not reach both ends of the range"),
     ],
 )
@@ -436,7 +436,7 @@ def test_the_bands_of_a_sensitive_number_are_its_leaves() -> None:
     assert bands.kind == "category"
     assert bands.leaves.tolist() == ["[0-10)", "[10-20)", "[20-50]"]
     assert bands.position.tolist() == [0, 0.5, 1]
-    with pytest.raises(PolicyError, match="edges must increase, but 1 follows 2"):
+    with pytest.raises(PolicyError, match="bands: the edges must increase"):
         from_bands([2, 1])
 
 

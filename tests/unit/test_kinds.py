@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pytest
 
 import sequester
 from sequester.domain.kinds import KINDS
+from sequester.ingest.published import open_table
 from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 from sequester.policy.phrase import ROLES
 
 ROOT = Path(sequester.__file__).parent
@@ -73,6 +76,26 @@ def test_every_option_of_a_kind_is_a_key_of_a_role_that_has_it() -> None:
 
 def test_only_the_two_roles_with_kinds_have_the_key() -> None:
     assert [name for name, role in ROLES.items() if "kind" in role.model_fields] == ["quasi-identifier", "sensitive"]
+
+
+def test_words_for_no_value_are_known_as_they_are_written() -> None:
+    policy = Policy.model_validate(
+        {
+            "version": 1,
+            "series": "words",
+            "attributes": {
+                "born": {"role": "quasi-identifier", "kind": "date", "format": "%d/%m/%Y", "missing": "category"},
+                "ill": {"role": "sensitive", "kind": "set", "separator": "/", "missing": "category"},
+            },
+            "protect": {"k": 2},
+            "input": {"missing": ["", "01/01/1900", "N/A"]},
+        }
+    )
+    table = open_table(pa.table({"born": ["01/01/1900", "03/02/2001"], "ill": ["N/A", "flu/cold"]}), policy)
+    assert [(column.texts, column.index.tolist()) for column in (*table.quasi, *table.sensitive)] == [
+        (("2001-02-03",), [-1, 0]),
+        (("cold/flu",), [-1, 0]),
+    ]
 
 
 def _kinds(role: type[QuasiIdentifier] | type[Sensitive]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -60,3 +61,9 @@ def test_the_documentation_tells_what_every_criterion_protects_and_what_not() ->
             properties = ", ".join(word for word in ("monotone", "hereditary") if getattr(form, word))
             row = f"| {name} | {form.protects} | {form.does_not_protect} | {properties} |"
             assert row in POLICY.splitlines(), row
+
+
+def test_the_documentation_says_of_every_attack_once_what_it_does() -> None:
+    table = AUDIT.split("| attack | what it does | reached (`measures`) |")[1].split("\n\n")[0]
+    told = [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
+    assert sorted(told) == sorted(attack.name for attack in ATTACKS)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ONE_RELEASE = "there is only one release"
 NOBODY_IN_COMMON = "no two releases have anybody in common"
+TOO_MANY_ROWS = "there are too many different rows to count them"
 UNPROMISED = "the policy promises nothing of the kind"
 
 

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import Attack, Audited, Setting
+from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
 from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.pods.proof import REFUSED
 from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Untried
 from sequester.history import History
@@ -204,87 +205,123 @@ def audit_histories(
     """
     from sequester.attacks.belief import Beliefs, believable
 
-    attacks = [attack_of(name) for name in (chosen_attacks(against) if knowledge is None else knowledge.attacks())]
-    merged = any(release.certain is not None for history in published or () for release in history.releases)
-    if merged and any(attack.adversary == "insider" for attack in attacks):
-        # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
-        attacks += [attack for attack in ATTACKS if attack.by_certain and attack not in attacks]
-    findings: list[Finding] = []
-    measures: dict[str, float] = {}
-    tried: list[str] = []
-    notes = [note for history in histories for note in history.notes]
-    witness, pods = None, None
+    attacks = _chosen(against, knowledge, published)
+    record = _Record(attacks, [note for history in histories for note in history.notes])
     if before is not None and before.releases >= len(histories[0]):
         before = None
+    pods = None
     if seats is not None and semantics == "exact":
         from sequester.attacks.pods import check_pods
-        from sequester.attacks.pods.proof import REFUSED
 
-        witness = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
-        pods = None if witness is None else witness.to_dict()
-        if witness is not None and not witness.holds:
-            notes.append(REFUSED)
-            witness = None
-    before = None if witness is None else before
-    decoy = None
-    if (
-        seats is not None
-        and knowledge is not None
-        and knowledge.totals
-        and len(seats.decoy) == len(histories[0].people)
-    ):
-        decoy = seats.decoy
-    beliefs = Beliefs(rows, None if witness is None else witness.seats)
-    labels = None if rows is None else rows.labels
-    asked = Setting(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
-    unsolved = 0
-    untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        pods = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
+    held = pods if pods is not None and pods.holds else None
+    if pods is not None and held is None:
+        record.notes.append(REFUSED)
+    beliefs = Beliefs(rows, None if held is None else held.seats)
+    asked = Setting(
+        policy,
+        semantics,
+        registered,
+        labels=None if rows is None else rows.labels,
+        pods=held,
+        decoy=_decoys(seats, knowledge, histories[0]),
+        before=None if held is None else before,
+        beliefs=beliefs,
+    )
     for number, attack in enumerate(attacks):
         if progress is not None:
             progress(attack.name, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
         looked_at = histories if rows is None else attack.looks_at(histories, rows)
-        looked_at = published if published and alone else looked_at
         # What a neighbor learns from the published classes alone, he learns with a population too.
         again = published if published and attack.adversary == "neighbor" else ()
-        reasons: dict[str, list[str]] = {}
-        for history in (*looked_at, *again):
-            result = _bounded(attack, history, _try(attack, history, asked), asked)
-            name = history.attribute or None
-            found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
-            findings += _untold(found, findings) if history in again and not merged else found
-            notes += result.notes
-            unsolved += result.unsolved
-            if result.measure is not None:
-                known = result.measure if before is None else before.measures.get(attack.name, result.measure)
-                measures[attack.name] = attack.worse(result.measure, known, measures.get(attack.name, result.measure))
-            elif not result.findings and history not in again:
-                reasons.setdefault(attack.why_untried(history, policy), []).append(history.attribute)
-            if (result.measure is not None or result.findings) and attack.name not in tried:
-                tried.append(attack.name)
-        for why, attributes in reasons.items():
-            on = () if len(attributes) == len(looked_at) else tuple(attributes)
-            untried.setdefault((on, why), []).append(attack.name)
-    apart = [attack.name for attack in attacks if attack.adversary == "neighbor"]
-    if rows is not None and rows.counted is None and apart:
-        untried[(WHOLE_ROW,), "there are too many different rows to count them"] = apart
+        record.add(attack, asked, published if published and alone else looked_at, again=again)
+    if rows is not None and rows.counted is None:
+        record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
-        notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
+        record.notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
     if belief or policy.protect.belief is not None:
         told = beliefs.tell(believable(histories, rows), known=belief)
     return Audit(
-        findings=_distinct(findings),
-        measures=measures,
-        tried=tuple(tried),
-        notes=tuple(dict.fromkeys(notes)),
+        findings=_distinct(record.findings),
+        measures=record.measures,
+        tried=tuple(record.tried),
+        notes=tuple(dict.fromkeys(record.notes)),
         histories=(*histories, *(() if rows is None else (rows.people,))),
         published=tuple(published or ()),
-        unsolved=unsolved,
-        pods=pods,
+        unsolved=record.unsolved,
+        pods=None if pods is None else pods.to_dict(),
         belief=told,
-        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
+        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in record.untried.items()),
     )
+
+
+def _chosen(
+    against: Sequence[str], knowledge: Knowledge | None, published: Sequence[History] | None
+) -> tuple[Attack, ...]:
+    """The attacks of these adversaries, or of one with this knowledge."""
+    names = chosen_attacks(against) if knowledge is None else knowledge.attacks()
+    attacks = tuple(attack_of(name) for name in names)
+    if not _merges(published) or not any(attack.adversary == "insider" for attack in attacks):
+        return attacks
+    # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
+    return (*attacks, *(attack for attack in ATTACKS if attack.by_certain and attack not in attacks))
+
+
+def _merges(published: Sequence[History] | None) -> bool:
+    """Whether classes were taken together, so that only some people's class is certain."""
+    return any(release.certain is not None for history in published or () for release in history.releases)
+
+
+def _decoys(seats: Seats | None, knowledge: Knowledge | None, history: History) -> NDArray[np.bool_] | None:
+    """Who is nobody, to somebody who knows the true totals."""
+    if seats is None or knowledge is None or not knowledge.totals or len(seats.decoy) != len(history.people):
+        return None
+    return seats.decoy
+
+
+class _Record:
+    """What attacks came to, one after the other.
+
+    untried  why attacks had nothing to work on, and on which attributes if not on any
+    """
+
+    def __init__(self, attacks: Sequence[Attack], notes: list[str]) -> None:
+        self.attacks, self.notes = attacks, notes
+        self.findings: list[Finding] = []
+        self.measures: dict[str, float] = {}
+        self.tried: list[str] = []
+        self.untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        self.unsolved = 0
+
+    def add(self, attack: Attack, asked: Setting, looked_at: Sequence[History], *, again: Sequence[History]) -> None:
+        """Try an attack on every history; of what is looked at `again` only findings that are new are told."""
+        reasons: dict[str, list[str]] = {}
+        for history in (*looked_at, *again):
+            result = _bounded(attack, history, _try(attack, history, asked), asked)
+            name = history.attribute or None
+            told = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
+            self.findings += _untold(told, self.findings) if history in again and not _merges(again) else told
+            self.notes += result.notes
+            self.unsolved += result.unsolved
+            if result.measure is not None:
+                before = {} if asked.before is None else asked.before.measures
+                known = (one.get(attack.name, result.measure) for one in (before, self.measures))
+                self.measures[attack.name] = attack.worse(result.measure, *known)
+            elif not result.findings and history not in again:
+                reasons.setdefault(attack.why_untried(history, asked.policy), []).append(history.attribute)
+            if (result.measure is not None or result.findings) and attack.name not in self.tried:
+                self.tried.append(attack.name)
+        for why, attributes in reasons.items():
+            on = () if len(attributes) == len(looked_at) else tuple(attributes)
+            self.untried.setdefault((on, why), []).append(attack.name)
+
+    def leave_out(self, adversary: str, attribute: str, why: str) -> None:
+        """What attacks of an adversary were not tried on."""
+        names = [attack.name for attack in self.attacks if attack.adversary == adversary]
+        if names:
+            self.untried[(attribute,), why] = names
 
 
 def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:

@@ -114,13 +114,13 @@ class _Targeted:
 
     def path(self, history: History, value: int) -> NDArray[np.int64]:
         """(rows, releases) the class of each row, -1 for none; of several the one with most of the value."""
-        found = np.full((len(self.weight), len(history)), -1, np.int64)
+        path = np.full((len(self.weight), len(history)), -1, np.int64)
         for column, (row, number) in enumerate(self.fits):
             share = history.releases[column].counts[number, value] / self.sizes[column][number]
             # With repeated indices the last assignment stays, so the largest share must come last.
             order = np.argsort(share, kind="stable")
-            found[row[order], column] = number[order]
-        return found
+            path[row[order], column] = number[order]
+        return path
 
     def factors(
         self, history: History, value: int, *, path: NDArray[np.int64]

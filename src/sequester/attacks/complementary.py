@@ -194,8 +194,8 @@ def _judge(history: History, joins: JoinedClasses, first: int, second: int) -> t
 def _sorted_classes(
     here: NDArray[np.int32], there: NDArray[np.int32], numbers: tuple[int, int]
 ) -> list[tuple[int, int]]:
-    found = zip(numbers, (here, there), strict=True)
-    return [(number, where) for number, classes in found for where in np.unique(classes).tolist()]
+    sides = zip(numbers, (here, there), strict=True)
+    return [(number, where) for number, classes in sides for where in np.unique(classes).tolist()]
 
 
 def _written(history: History, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> list[dict[str, str]]:
@@ -226,8 +226,8 @@ class _Couples:
             return ()
         wanted = here.astype(np.int64) * self.width + there
         start, stop = (np.searchsorted(self.key, wanted, side=side) for side in _SIDES)
-        found = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
-        return tuple(self.ids[person] for person in np.sort(np.concatenate(found)).tolist())
+        people = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+        return tuple(self.ids[person] for person in np.sort(np.concatenate(people)).tolist())
 
 
 ATTACK = Attack(

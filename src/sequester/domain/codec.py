@@ -19,8 +19,8 @@ from sequester.domain.hierarchy import Codes, Hierarchy, sorted_places
 Mask = NDArray[np.bool_]
 
 _EXACT = 2.0**53
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?$"
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
@@ -92,7 +92,7 @@ def to_numbers(values: pa.Array) -> tuple[NDArray[np.float64], Mask]:
     """Numbers, and which values are numbers at all. Text is taken without surrounding blanks: 12, -5, .5, 1e3."""
     if is_text(values.type):
         trimmed = pc.utf8_trim_whitespace(to_text(values))
-        readable = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
+        readable = pc.match_substring_regex(trimmed, NUMBER).fill_null(False)
         digits = pc.utf8_ltrim(pc.if_else(readable, trimmed, "nan"), characters="+")
         return _floats(digits), to_mask(readable)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
@@ -146,7 +146,7 @@ def _days(stamps: pa.Array) -> NDArray[np.datetime64]:
 
 def _iso_days(text: pa.Array) -> NDArray[np.datetime64]:
     """Built from the three numbers: a calendar that rolls February 30 over into March would hide the mistake."""
-    readable = pc.match_substring_regex(text, _DAY).fill_null(False)
+    readable = pc.match_substring_regex(text, DAY).fill_null(False)
     text = pc.if_else(readable, text, "0000-00-00")
     year, month, day = (
         np.asarray(pc.cast(pc.utf8_slice_codeunits(text, start, stop), pa.int64()).to_numpy(zero_copy_only=False))

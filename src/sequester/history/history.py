@@ -97,10 +97,10 @@ class History:
 
     def until(self, releases: int) -> History:
         """The history as it was after so many releases."""
-        found = replace(self, releases=(), trajectories=None, value=None)
+        history = replace(self, releases=(), trajectories=None, value=None)
         for release in self.releases[:releases]:
-            found = found.extend(release)
-        return found
+            history = history.extend(release)
+        return history
 
     def of_certain(self) -> History | None:
         """What is known of people whose class is certain, as if they were absent where it is not; None without any.
@@ -109,11 +109,11 @@ class History:
         """
         if self.trajectories is not None or not any(release.certain is not None for release in self.releases):
             return None
-        found = Trajectories.none(len(self.people))
+        certain = Trajectories.none(len(self.people))
         for release in self.releases:
             nowhere = np.full(len(self.people), -1, np.int32)
-            found = found.extend(nowhere if release.certain is None else release.certain, len(release))
-        return replace(self, trajectories=found)
+            certain = certain.extend(nowhere if release.certain is None else release.certain, len(release))
+        return replace(self, trajectories=certain)
 
     def sharing(self, release: int) -> NDArray[np.int64]:
         """Per class of a release (numbered from 0), how many rows any of its people may have: of changing values, all
@@ -176,16 +176,16 @@ class History:
     def moves(self) -> NDArray[np.bool_]:
         """Per quasi-identifier, whether it changes by a known step."""
         known = np.zeros(len(self.links), np.bool_) if self.steps is None else ~np.isnan(self.steps[:, 0])
-        found: NDArray[np.bool_] = known & ~self.links
-        return found
+        moves: NDArray[np.bool_] = known & ~self.links
+        return moves
 
     @property
     def pace(self) -> NDArray[np.float64]:
         """(attributes that link, 2) the least and the most change from release to release of what stays or moves."""
-        found = np.zeros((len(self.links), 2))
+        pace = np.zeros((len(self.links), 2))
         if self.steps is not None:
-            found[self.moves] = self.steps[self.moves]
-        return found[self.links | self.moves]
+            pace[self.moves] = self.steps[self.moves]
+        return pace[self.links | self.moves]
 
     def sides(self, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Sides:
         """Boxes in the attributes that link, as numbers that can be compared across releases."""

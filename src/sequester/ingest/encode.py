@@ -32,7 +32,6 @@ _CHANGED = (
     "is not what it was when the series began, so boxes published before would mean something else; "
     "values may be added to it, but those it had must stay, in their order and in their groups"
 )
-_UNION = "encode both tables with `encode_with_population`, whose domains hold the values of both"
 
 
 def encode(
@@ -95,7 +94,7 @@ def encode_with_population(
     reading = _reading(policy, hierarchies, show_values=show_values)
     table = read_table(source, reading, progress=progress)
     people = read_table(population, _only_quasi(reading, policy), progress=progress)
-    _refuse([*table.all_problems(), *_found_in(people, "population table")])
+    _refuse([*table.all_problems(), *_problems_in(people, "population table")])
     domains = observe_domains(table, people)
     return _snapshot(table, policy, domains), people.codes(tuple(policy.quasi_identifiers), domains)
 
@@ -105,25 +104,9 @@ def encode_list(
 ) -> tuple[dict[str, Hierarchy], NDArray[np.int32]]:
     """The quasi-identifiers of everybody who may be in a series, as codes, and the domains with their values too."""
     people = read_table(source, _only_quasi(_reading(policy, None, show_values=show_values), policy))
-    _refuse(_found_in(people, "registration list"))
+    _refuse(_problems_in(people, "registration list"))
     domains = {**before, **_extended(people, before)}
     return domains, people.codes(tuple(policy.quasi_identifiers), domains)
-
-
-def encode_population(
-    source: Any, policy: Policy, snapshot: Snapshot, *, show_values: bool = False
-) -> NDArray[np.int32]:
-    """The codes of a population table in the domains that a snapshot already has; values outside them are an error.
-
-    That is enough where the policy fixes the domains; otherwise use `encode_with_population`.
-    """
-    domains = dict(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True))
-    attributes = policy.quasi_identifiers
-    fixes = {name: _UNION if attribute.hierarchy is None else _CORRECT for name, attribute in attributes.items()}
-    reading = Reading(attributes, domains, fixes, policy.input, show_values=show_values, listed=policy.person)
-    people = read_table(source, reading)
-    _refuse(_found_in(people, "population table"))
-    return people.codes(snapshot.quasi_names, domains)
 
 
 def _reading(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Reading:
@@ -259,7 +242,7 @@ def _extended(table: RawTable, before: Mapping[str, Hierarchy]) -> dict[str, Hie
     }
 
 
-def _found_in(table: RawTable, file: str) -> list[Problem]:
+def _problems_in(table: RawTable, file: str) -> list[Problem]:
     """What is wrong with a table that is not the snapshot."""
     return [replace(problem, file=problem.file or file) for problem in table.all_problems()]
 

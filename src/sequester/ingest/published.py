@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.domain import codec, notation
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
-from sequester.domain.intervals import interpret_numbers
 from sequester.domain.kinds import kind_of
-from sequester.domain.kinds.number import band_codes
 from sequester.errors import DataError, Problem
 from sequester.ingest.ends import domain_of, is_unbounded
 from sequester.ingest.read import read
@@ -304,11 +302,11 @@ def _boxes(
 def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.bool_]]:
     """Code interval of every distinct text and, last, of no value."""
     lo, hi, understood = notation.read(domain, column.texts)
-    if isinstance(column.attribute, Sensitive) and column.attribute.bands is not None:
-        bands = _bands(column)
-        lo, hi = np.where(understood, lo, bands), np.where(understood, hi, bands)
+    if isinstance(column.attribute, Sensitive):
+        raw = kind_of(column.attribute).raw_codes(column.attribute, column.texts)
+        lo, hi = np.where(understood, lo, raw), np.where(understood, hi, raw)
         understood = lo >= 0
-    elif isinstance(column.attribute, QuasiIdentifier) and not understood.all():
+    elif not understood.all():
         # What a set lets people guess lies between its ends, so its loss is at most that of the interval.
         for place, runs in _scattered(column, domain).items():
             lo[place], hi[place] = runs[0][0], runs[-1][1]
@@ -334,15 +332,6 @@ def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:
     for place, runs in _scattered(column, domain).items():
         number[place] = numbers.setdefault(runs, len(numbers) + 1)
     return number
-
-
-def _bands(column: Column) -> Codes:
-    """The band of numbers, and of intervals that lie in one band, where a table has them instead of band names."""
-    edges = column.attribute.bands or ()
-    ends = interpret_numbers(column.texts)
-    low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
-    high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
-    return np.where(low == high, low, np.int32(-1))
 
 
 def _unread(column: Column, understood: NDArray[np.bool_], *, show_values: bool) -> Problem:

@@ -30,7 +30,7 @@ from sequester.ingest.published import (
     publish_domains,
 )
 from sequester.metrics.loss import losses
-from sequester.metrics.queries import query_error
+from sequester.metrics.queries import query_error, random_queries
 from sequester.policy.attributes import Sensitive
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
@@ -171,16 +171,19 @@ def measure(
     error = None
     if queries and raw is not None and quasi is not None:
         raw_sensitive = exact_codes(raw.sensitive, sensitive_domains, show_values=show_values)
+        asked = random_queries(
+            [domain.size for domain in published.domains],
+            queries=queries,
+            rng=np.random.default_rng(seed),
+            sensitive=sensitive_domains[0].size if sensitive_domains else None,
+        )
         error = query_error(
             published,
-            published.domains,
+            asked,
             original=quasi,
-            queries=queries,
-            seed=seed,
             original_sensitive=raw_sensitive[0] if len(raw_sensitive) else None,
             member=published.member,
             sensitive=sensitive[0] if len(sensitive) else None,
-            sensitive_size=sensitive_domains[0].size if sensitive_domains else 0,
             weight=raw.rows / max(table.rows, 1) if podded else 1.0,
         )
     return replace(

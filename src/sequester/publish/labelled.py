@@ -16,7 +16,7 @@ from sequester.guarantees.requirement import Requirement
 from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 from sequester.publish.roster import Crowd
@@ -42,7 +42,7 @@ class Labelled:
     now: Codes
     sensitive: Codes
     plain: Codes
-    bounds: Bounds
+    bounds: LabelBounds
 
     @classmethod
     def of(cls, snapshot: Snapshot, policy: Policy, *, before: Crowd | None) -> Labelled:
@@ -131,7 +131,7 @@ def _cells(snapshot: Snapshot, policy: Policy, sensitive: Codes, plain: Codes) -
     return found if len(found) else np.zeros((1, sensitive.shape[1]), np.int32)
 
 
-def _bounds(snapshot: Snapshot, policy: Policy, sensitive: Codes) -> Bounds:
+def _bounds(snapshot: Snapshot, policy: Policy, sensitive: Codes) -> LabelBounds:
     """What is promised about rows with these sensitive cells, one of each label."""
     requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
     answers, shares = [], []
@@ -140,15 +140,15 @@ def _bounds(snapshot: Snapshot, policy: Policy, sensitive: Codes) -> Bounds:
             limited = np.array([bound < 1 for bound in sight.bounds])
             answers.append(np.where(limited[sight.codes], sight.codes, -1))
             shares.append(tuple(Fraction(bound) for bound in sight.bounds))
-    return Bounds(np.array(answers, np.int32).reshape(len(answers), sensitive.shape[1]), tuple(shares))
+    return LabelBounds(np.array(answers, np.int32).reshape(len(answers), sensitive.shape[1]), tuple(shares))
 
 
-def _short(bounds: Bounds) -> NDArray[np.bool_]:
+def _short(bounds: LabelBounds) -> NDArray[np.bool_]:
     """Per label, whether no pod of the labels there was found for it; labels with the same answers are alike."""
     if not len(bounds.answers):
         return np.zeros(len(bounds), np.bool_)
     group, first = row_groups(bounds.answers)
-    kinds = Bounds(bounds.answers[:, first], bounds.shares)
+    kinds = LabelBounds(bounds.answers[:, first], bounds.shares)
     needs, clash = kinds.needs(), kinds.clash()
     if needs.max(initial=1) <= 2:
         return ((needs > 1) & clash.all(axis=1))[group]

@@ -29,7 +29,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.pods.frontier import frontier
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds, Made, Task
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify, written
@@ -65,7 +65,7 @@ class Podded:
 
     records: Snapshot
     classes: Classes
-    made: Made
+    made: MadePods
     needed: int
     facts: Mapping[str, float]
 
@@ -164,7 +164,7 @@ def make_podded(
     )
 
 
-def _rows_of_a_class(policy: Policy, bounds: Bounds, people: int) -> int:
+def _rows_of_a_class(policy: Policy, bounds: LabelBounds, people: int) -> int:
     """Fewest rows of a class. Where more is promised of what is inferred than pods prove, classes of other pods see to
     the company of every label; those of blind ones must not look at labels, and are larger from the beginning: then few
     have to be joined."""
@@ -221,7 +221,7 @@ def seat_records(
         known = before[0].number >= 0
         # Whoever has another label than she was published with was found before, and is not here.
         assert (labelled.before[before[0].number[known]] == labelled.now[known]).all()
-    task = Task(
+    task = PodTask(
         codes=snapshot.quasi,
         domains=tuple(snapshot.quasi_domains),
         label=labelled.now,
@@ -254,7 +254,7 @@ def seat_records(
     return Podded(records, classes, made, max(labelled.needed, policy.protect.k - people), facts)
 
 
-def _with_decoys(snapshot: Snapshot, labelled: Labelled, made: Made) -> Snapshot:
+def _with_decoys(snapshot: Snapshot, labelled: Labelled, made: MadePods) -> Snapshot:
     """The records and decoys: quasi-identifiers as those of somebody near, and the cells of the label."""
     like, label = made.decoy_like, made.decoy_label
     sensitive, plain = labelled.sensitive[:, label], labelled.plain[:, label]

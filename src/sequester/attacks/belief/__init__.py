@@ -36,8 +36,8 @@ class Believed:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
-        found: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict()}
-        return found | {"resilience": [one.to_dict() for one in self.resilience.values()]}
+        plain: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict()}
+        return plain | {"resilience": [one.to_dict() for one in self.resilience.values()]}
 
 
 class Beliefs:
@@ -46,7 +46,7 @@ class Beliefs:
     def __init__(self, rows: Rows | None, seats: Seats | None) -> None:
         self._labels = None if rows is None else rows.labels
         self._seats = seats
-        self._found: dict[str, Belief] = {}
+        self._fitted: dict[str, Belief] = {}
 
     def find(self, history: History, limit: float | None) -> Noted:
         """A finding for people of one history who are believed to have a value by more than the limit.
@@ -70,7 +70,7 @@ class Beliefs:
 
     def tell(self, histories: Sequence[History], *, known: bool) -> tuple[Believed, ...]:
         """What is believed, history by history where something can be; `known`: also when some values are known."""
-        found = []
+        told = []
         for history in histories:
             if history.trajectories is None or not history.permanent or not self._of(history).questions:
                 continue
@@ -78,13 +78,13 @@ class Beliefs:
             carries = {}
             if known and history.value is not None:
                 carries = resilience(history, self._seats, labels=self._asked(history))
-            found.append(Believed(history.attribute, spread, carries))
-        return tuple(found)
+            told.append(Believed(history.attribute, spread, carries))
+        return tuple(told)
 
     def _of(self, history: History) -> Belief:
-        if history.attribute not in self._found:
-            self._found[history.attribute] = believe(history, labels=self._asked(history))
-        return self._found[history.attribute]
+        if history.attribute not in self._fitted:
+            self._fitted[history.attribute] = believe(history, labels=self._asked(history))
+        return self._fitted[history.attribute]
 
     def _asked(self, history: History) -> Labels | None:
         return self._labels if history.attribute == WHOLE_ROW else None

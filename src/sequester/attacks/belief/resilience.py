@@ -36,10 +36,10 @@ class Resilience:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
-        found: dict[str, Any] = {"known": self.known, "belief": self.belief.to_dict()}
+        plain: dict[str, Any] = {"known": self.known, "belief": self.belief.to_dict()}
         if self.lineage is not None:
-            found |= {"lineage": self.lineage.to_dict(), "linked": round(self.linked or 0.0, 6)}
-        return found
+            plain |= {"lineage": self.lineage.to_dict(), "linked": round(self.linked or 0.0, 6)}
+        return plain
 
 
 def resilience(
@@ -65,7 +65,7 @@ def resilience(
         people &= ~seats.decoy
     number = np.flatnonzero(people)
     orders = [np.random.default_rng([seed, draw]).permutation(number) for draw in range(draws)]
-    found = {}
+    by_share = {}
     for share in known:
         count = round(share * len(number))
         beliefs, lineages, linked = [], [], []
@@ -76,13 +76,13 @@ def resilience(
             if seats is not None:
                 lineages.append(believe_lineages(history, seats, labels=labels, known=told).spread(people))
                 linked.append(_linked(seats.lineages(), told, people))
-        found[share] = Resilience(
+        by_share[share] = Resilience(
             share,
             mean_of(beliefs),
             mean_of(lineages) if lineages else None,
             float(np.mean(linked)) if linked else None,
         )
-    return found
+    return by_share
 
 
 def _spread(history: History, people: NDArray[np.bool_], **question: Any) -> BeliefSpread:

@@ -46,10 +46,10 @@ class Comparison:
     @property
     def history(self) -> History:
         """The history, which is not kept alive by what was found out about it."""
-        found = self.whole()
-        if found is None:
+        everywhere = self.whole()
+        if everywhere is None:
             raise ReferenceError("the history of this comparison is gone")
-        return found
+        return everywhere
 
     @cached_property
     def before(self) -> Counts:

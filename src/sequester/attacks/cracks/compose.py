@@ -158,8 +158,8 @@ def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _C
         meet, alone = np.minimum(between.rows, joining.rows), np.minimum(between.alone, joining.alone)
         target = between.alone < _MANY
     total = np.where(target[:, None], meet, 0).sum(axis=1)
-    found = np.flatnonzero(target & (total < alone))
-    return _Composed(found, meet[found], total[found], alone[found])
+    worse = np.flatnonzero(target & (total < alone))
+    return _Composed(worse, meet[worse], total[worse], alone[worse])
 
 
 def _tell_composed(

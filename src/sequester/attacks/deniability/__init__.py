@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Setting, largest_share
+from sequester.attacks.attack import NOBODY_IN_COMMON, TOO_MANY_ROWS, Attack, Setting, largest_share
 from sequester.attacks.deniability.inquiry import Inquiry, LabelProgram
 from sequester.attacks.deniability.story import tell_sum
 from sequester.attacks.deniability.telling import Teller
@@ -194,6 +194,12 @@ def unbounded(history: History) -> str:
     return "no value has a bound" if all(bound >= 1 for bound in history.bounds) else NOBODY_IN_COMMON
 
 
+def _nothing(history: History) -> str:
+    # Whole rows of which nobody's label is known are looked at by their counts.
+    uncounted = history.attribute == WHOLE_ROW and history.value is None
+    return TOO_MANY_ROWS if uncounted and any(bound < 1 for bound in history.bounds) else unbounded(history)
+
+
 ATTACK = Attack(
     name="deniability",
     adversary="insider",
@@ -208,5 +214,5 @@ ATTACK = Attack(
     by_pods=_by_pods,
     besides=_with_totals,
     story=tell_sum,
-    nothing=unbounded,
+    nothing=_nothing,
 )

@@ -43,9 +43,9 @@ class Subtraction:
     @cached_property
     def selectable(self) -> NDArray[np.bool_]:
         """Per inner class, whether all its people are in the outer release: only such a class can be nested."""
-        found = np.ones(len(self.inner_counts), np.bool_)
-        found[self.inner_class[self.outer_class < 0]] = False
-        return found
+        nested = np.ones(len(self.inner_counts), np.bool_)
+        nested[self.inner_class[self.outer_class < 0]] = False
+        return nested
 
     @cached_property
     def component(self) -> NDArray[np.int32]:

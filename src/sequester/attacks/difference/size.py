@@ -41,14 +41,14 @@ def determined(cells: Subtraction, *, k: int, limit: int) -> list[Remainder]:
         return []
     label, dead = _kernel(cells, limit)
     network = _Network(cells, label, dead, limit=limit)
-    found: dict[tuple[int, ...], Remainder] = {}
+    remainders: dict[tuple[int, ...], Remainder] = {}
     size = cells.size.tolist()
     for part in network.parts():
         for chosen in network.cuts(part, k=k):
             added, taken = network.classes(chosen)
             left = cells.left(added, taken)
-            found.setdefault(tuple(left), Remainder(cells, added, taken, sum([size[cell] for cell in left])))
-    return list(found.values())
+            remainders.setdefault(tuple(left), Remainder(cells, added, taken, sum([size[cell] for cell in left])))
+    return list(remainders.values())
 
 
 def _kernel(cells: Subtraction, limit: int) -> tuple[Labels, Mask]:
@@ -97,9 +97,9 @@ def _arcs(cells: Subtraction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
 def _newcomers(cells: Subtraction) -> NDArray[np.int64]:
     """Per outer class, its people who are not in the inner release."""
     alone = cells.inner_class < 0
-    found = np.zeros(len(cells.outer_counts), np.int64)
-    np.add.at(found, cells.outer_class[alone], cells.size[alone])
-    return found
+    loose = np.zeros(len(cells.outer_counts), np.int64)
+    np.add.at(loose, cells.outer_class[alone], cells.size[alone])
+    return loose
 
 
 class _Network:
@@ -127,18 +127,18 @@ class _Network:
     def parts(self) -> list[list[int]]:
         """Connected groups."""
         part = components(self.start, self.stop, self.nodes)
-        found: dict[int, list[int]] = {}
+        parts: dict[int, list[int]] = {}
         for group in sorted(self.with_outer | self.with_inner):
-            found.setdefault(int(part[group]), []).append(group)
-        return list(found.values())
+            parts.setdefault(int(part[group]), []).append(group)
+        return list(parts.values())
 
     def cuts(self, part: list[int], *, k: int) -> Iterator[set[int]]:
         """Groups whose outer classes minus inner classes leave somebody, but fewer than the limit."""
         outer = [group for group in part if group in self.with_outer]
         closed: set[int] = set()
-        found: list[Cut] = []
+        cuts: list[Cut] = []
         if any(self.spill[group] for group in part):
-            found = list(self._search(outer, closed, self.capacity, k=k))
+            cuts = list(self._search(outer, closed, self.capacity, k=k))
         elif len(part) > 1:
             # Nobody leaves this component, so the cut that keeps all of it is empty: a root is outside, or inside.
             inner = [group for group in part if group in self.with_inner]
@@ -146,18 +146,18 @@ class _Network:
             for start in part:
                 for stop, size in self.capacity[start].items():
                     backward[stop][start] = size
-            found = list(self._search(outer, {part[0]}, self.capacity, k=k))
-            found += [(size, set(part) - kept) for size, kept in self._search(inner, {part[0]}, backward, k=k)]
-        yield from (groups for _, groups in found)
-        few = [groups for size, groups in found if size < k]
+            cuts = list(self._search(outer, {part[0]}, self.capacity, k=k))
+            cuts += [(size, set(part) - kept) for size, kept in self._search(inner, {part[0]}, backward, k=k)]
+        yield from (groups for _, groups in cuts)
+        few = [groups for size, groups in cuts if size < k]
         if few:
             yield from self._others(part, few, closed, k=k)
 
     def classes(self, groups: set[int]) -> tuple[list[int], list[int]]:
         """Outer and inner classes of the groups."""
-        found = sorted(self.by_group.members(groups))
-        split = bisect_left(found, self.outer)
-        return found[:split], [number - self.outer for number in found[split:]]
+        classes = sorted(self.by_group.members(groups))
+        split = bisect_left(classes, self.outer)
+        return classes[:split], [number - self.outer for number in classes[split:]]
 
     def _search(self, sources: list[int], closed: set[int], capacity: Residual, *, k: int) -> Iterator[Cut]:
         for source in sources:
@@ -171,10 +171,10 @@ class _Network:
                 # Every set with this group is too large from now on: it can be treated as outside.
                 closed.add(source)
 
-    def _others(self, part: list[int], found: list[set[int]], closed: set[int], *, k: int) -> Iterator[set[int]]:
+    def _others(self, part: list[int], earlier: list[set[int]], closed: set[int], *, k: int) -> Iterator[set[int]]:
         """Sets of fewer than k people with somebody of two groups that no set found so far tells apart."""
         apart: set[tuple[int, int]] = set()
-        for groups in found:
+        for groups in earlier:
             apart.update(self._apart(groups))
         for start in part:
             for stop, size in self.capacity.get(start, {}).items():

@@ -91,10 +91,10 @@ def _units(matrix: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tup
     alone = np.count_nonzero(reduced[: len(pivots), :columns], axis=1) == 1
     members = [np.flatnonzero(row).tolist() for row in matrix]
     for rank in np.flatnonzero(alone & wanted[pivots]).tolist():
-        found = np.flatnonzero(reduced[rank, columns:])
-        factors = [_fraction(residue) for residue in reduced[rank, columns + found].tolist()]
-        exact = {index: factor for index, factor in zip(found.tolist(), factors, strict=True) if factor is not None}
-        if len(exact) == len(found) and _is_unit(members, exact, pivots[rank]):
+        used = np.flatnonzero(reduced[rank, columns:])
+        factors = [_fraction(residue) for residue in reduced[rank, columns + used].tolist()]
+        exact = {index: factor for index, factor in zip(used.tolist(), factors, strict=True) if factor is not None}
+        if len(exact) == len(used) and _is_unit(members, exact, pivots[rank]):
             yield pivots[rank], exact
 
 

@@ -88,9 +88,9 @@ class _Choice:
     @cached_property
     def node(self) -> Numbers:
         """(values, classes + 1) the node, the sink where there is none."""
-        found = np.full(self.open.shape, len(self.v) + 1)
-        found[self.v, self.number] = np.arange(len(self.v))
-        return found
+        depth = np.full(self.open.shape, len(self.v) + 1)
+        depth[self.v, self.number] = np.arange(len(self.v))
+        return depth
 
     @property
     def is_outer(self) -> Mask:
@@ -136,10 +136,10 @@ def _open(cells: Subtraction, bounds: Mapping[int, Fraction], *, takeable: Mask 
     label = cells.component
     touched = np.zeros((len(codes), label.max(initial=0) + 1), np.bool_)
     touched[v, label[cells.outer_class[cell]]] = True
-    found = np.concatenate([touched[:, label], np.zeros((len(codes), 1), np.bool_)], axis=1)
+    reached = np.concatenate([touched[:, label], np.zeros((len(codes), 1), np.bool_)], axis=1)
     if takeable is not None:
-        found[:, len(cells.outer_counts) : -1] &= takeable
-    return _Choice(cells, codes, numerator, denominator, found, *np.nonzero(found))
+        reached[:, len(cells.outer_counts) : -1] &= takeable
+    return _Choice(cells, codes, numerator, denominator, reached, *np.nonzero(reached))
 
 
 def _cut(choice: _Choice, tails: list[Numbers], heads: list[Numbers], capacities: list[Numbers]) -> Numbers:

@@ -64,8 +64,8 @@ class _Hits:
     def degree(self, bounds: Sequence[Fraction]) -> NDArray[np.float64]:
         """How many times its bound each share is."""
         bound = np.array([float(bound) for bound in bounds])
-        found: NDArray[np.float64] = self.with_value / np.maximum(self.left, 1) / bound[self.value]
-        return found
+        strain: NDArray[np.float64] = self.with_value / np.maximum(self.left, 1) / bound[self.value]
+        return strain
 
 
 def find(history: History, *, semantics: Semantics = "exact", reading: Reading = "multiset") -> Result:
@@ -95,7 +95,7 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
 def _find(history: History, *, semantics: Semantics, reading: Reading) -> Noted:
     tables = [_padded(release.counts, as_set=reading == "set") for release in history.releases]
     measure: float | None = None
-    found: list[_Hits] = []
+    parts: list[_Hits] = []
     whose: list[NDArray[np.int64]] = []
     more = 0
     for path, columns, trajectory in paths_of(history):
@@ -110,8 +110,8 @@ def _find(history: History, *, semantics: Semantics, reading: Reading) -> Noted:
             told = worst(hits.degree(history.bounds))
             more += len(hits.row) - len(told)
             hits = hits.pick(told)
-        found.append(hits.spread(columns, len(history)))
-    hits = _joined(found, len(history))
+        parts.append(hits.spread(columns, len(history)))
+    hits = _joined(parts, len(history))
     exposures, others = gather(
         history,
         hits.value,
@@ -151,7 +151,7 @@ def _search(
 ) -> tuple[_Hits, float | None]:
     width, values = len(tables), len(bounds)
     step = max(1, _CELLS // max(width * values, 1))
-    found: list[_Hits] = []
+    hits: list[_Hits] = []
     worst = 0.0 if len(path) else None
     for start in range(0, len(path), step):
         part = path[start : start + step]
@@ -172,8 +172,8 @@ def _search(
                 meet = _meet(counts[bad], theta)
                 with_value, left = meet[:, value], meet.sum(axis=1)
             classes = np.where(theta, part[rows[bad]], -1).astype(np.int32)
-            found.append(_Hits(rows[bad] + start, np.full(len(bad), value), classes, with_value, left))
-    return _joined(found, width), worst
+            hits.append(_Hits(rows[bad] + start, np.full(len(bad), value), classes, with_value, left))
+    return _joined(hits, width), worst
 
 
 def _best(
@@ -196,8 +196,8 @@ def _best(
 
 
 def _meet(counts: NDArray[np.int64], theta: NDArray[np.bool_]) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = np.where(theta[:, :, None], counts, np.iinfo(np.int64).max).min(axis=1)
-    return found
+    meet: NDArray[np.int64] = np.where(theta[:, :, None], counts, np.iinfo(np.int64).max).min(axis=1)
+    return meet
 
 
 def _without_idle(counts: NDArray[np.int64], theta: NDArray[np.bool_], *, value: int) -> NDArray[np.bool_]:
@@ -219,14 +219,14 @@ def _without_idle(counts: NDArray[np.int64], theta: NDArray[np.bool_], *, value:
     return theta
 
 
-def _joined(found: Sequence[_Hits], width: int) -> _Hits:
+def _joined(parts: Sequence[_Hits], width: int) -> _Hits:
     none = np.zeros(0, np.int64)
     return _Hits(
-        np.concatenate([none, *(hits.row for hits in found)]),
-        np.concatenate([none, *(hits.value for hits in found)]),
-        np.concatenate([np.zeros((0, width), np.int32), *(hits.classes for hits in found)]),
-        np.concatenate([none, *(hits.with_value for hits in found)]),
-        np.concatenate([none, *(hits.left for hits in found)]),
+        np.concatenate([none, *(hits.row for hits in parts)]),
+        np.concatenate([none, *(hits.value for hits in parts)]),
+        np.concatenate([np.zeros((0, width), np.int32), *(hits.classes for hits in parts)]),
+        np.concatenate([none, *(hits.with_value for hits in parts)]),
+        np.concatenate([none, *(hits.left for hits in parts)]),
     )
 
 

@@ -234,13 +234,13 @@ def _unasked(history: History, labels: Labels, answer: Integers) -> int:
     asked: dict[tuple[str, str], list[Question]] = {}
     for question in labels.questions:
         asked.setdefault((question.attribute, question.value), []).append(question)
-    found = 0
+    unasked = 0
     for value, bound in enumerate(history.bounds):
         having = np.flatnonzero(answer == value)
         if bound < 1 and len(having):
             about = asked.get((history.attribute, history.values[value]), [])
-            found += not any(one.bound <= bound and np.isin(having, one.labels).all() for one in about)
-    return found
+            unasked += not any(one.bound <= bound and np.isin(having, one.labels).all() for one in about)
+    return unasked
 
 
 def _numbered(keys: Integers) -> tuple[Integers, Integers]:

@@ -113,20 +113,20 @@ class Buddies:
         first, second = self.known.first, self.known.second
         graph = self._graph
         rows, units = self.before[first], self.known.units
-        found: NDArray[np.bool_] = np.any(rows > np.asarray(graph @ self.after)[first] - self.after[second], axis=1)
+        short: NDArray[np.bool_] = np.any(rows > np.asarray(graph @ self.after)[first] - self.after[second], axis=1)
         # Rows that can leave for spare places at once are held by nothing; of the others only a search can tell.
-        open_ = ~found & ~self._complete[self._component[first]]
+        open_ = ~short & ~self._complete[self._component[first]]
         held = open_[:, None] & (units > np.asarray(graph @ self._loose)[first] - self._loose[second])
         for pair in np.flatnonzero(held.any(axis=1)).tolist():
             origin, place = int(first[pair]), int(second[pair])
             values = np.flatnonzero(held[pair]).tolist()
-            found[pair] = any(self._of_value(value).keep(origin, place) for value in values)
-        return first[found], second[found]
+            short[pair] = any(self._of_value(value).keep(origin, place) for value in values)
+        return first[short], second[short]
 
     def joined(self) -> Classes:
         """Later classes with a row that has no buddy, in every world: more rows than could come from anywhere."""
-        found = (self.after > np.asarray(self._graph.T @ self.before)).any(axis=1)
-        return np.flatnonzero(found).astype(np.int32)
+        short = (self.after > np.asarray(self._graph.T @ self.before)).any(axis=1)
+        return np.flatnonzero(short).astype(np.int32)
 
     def unforced(self, second: Classes) -> Counts:
         """(classes, values) the most rows of a later class that have no buddy, in one world.

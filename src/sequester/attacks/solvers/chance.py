@@ -36,8 +36,7 @@ def log_chance(degree: Integers, agreeing: int, *, of: int) -> float:
 def _log_factorial(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.special import gammaln
 
-    found: NDArray[np.float64] = gammaln(numbers + 1)
-    return found
+    return np.asarray(gammaln(numbers + 1))
 
 
 def log_equal_runs(rows: NDArray[np.int32], places: int, held: Integers, *, length: int) -> float:

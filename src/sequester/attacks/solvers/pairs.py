@@ -66,16 +66,16 @@ class Known:
     @classmethod
     def of(cls, history: History, labels: Labels) -> Known:
         """Of a history whose people and labels are known."""
-        found = history.known_trajectories
-        path, classes = number_through(found.path, [len(release) for release in history.releases])
-        ever = np.flatnonzero((found.of >= 0) & (labels.of >= 0))
-        of = found.of[ever].astype(np.int64) * len(labels) + labels.of[ever]
+        trajectories = history.known_trajectories
+        path, classes = number_through(trajectories.path, [len(release) for release in history.releases])
+        ever = np.flatnonzero((trajectories.of >= 0) & (labels.of >= 0))
+        of = trajectories.of[ever].astype(np.int64) * len(labels) + labels.of[ever]
         own, count = np.unique(of, return_counts=True)
         trajectory, label = own // len(labels), own % len(labels)
         places, pair = _classes(path, trajectory)
         key, inverse = np.unique(places * len(labels) + label[pair], return_inverse=True)
         rows = np.bincount(inverse, weights=count[pair], minlength=len(key)).astype(np.int64)
-        return cls(path, classes, found.size, len(labels), trajectory, label, count, key, rows)
+        return cls(path, classes, trajectories.size, len(labels), trajectory, label, count, key, rows)
 
     @classmethod
     def of_counts(cls, history: History) -> Known:
@@ -121,8 +121,8 @@ class Known:
         places, pair = _classes(self.path, pairs.trajectory[which])
         pair = which[pair]
         place = np.searchsorted(self.key, places * self.labels + pairs.label[pair])
-        found = np.bincount(place, weights=self.size[pairs.trajectory[pair]], minlength=len(self.key))
-        return found.astype(np.int64)
+        people = np.bincount(place, weights=self.size[pairs.trajectory[pair]], minlength=len(self.key))
+        return people.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,17 +215,17 @@ def _reached(known: Known, pairs: Pairs) -> Mask:
     least = np.where(pairs.count > 0, -np.inf, 0.0)
     lower = np.concatenate([least, np.zeros(len(others))])
     upper = np.concatenate([np.full(len(pairs), np.inf), np.ones(len(others))])
-    found = linprog(
+    answer = linprog(
         np.concatenate([np.zeros(len(pairs)), -np.ones(len(others))]),
         A_eq=hstack([matrix, matrix[:, others]], format="csc"),
         b_eq=np.zeros(len(used)),
         bounds=np.column_stack([lower, upper]),
         method="highs",
     )
-    if found.status != 0:
-        raise ArithmeticError(f"the solver of the tracing program gave up ({found.message})")
+    if answer.status != 0:
+        raise ArithmeticError(f"the solver of the tracing program gave up ({answer.message})")
     reached = pairs.count > 0
-    reached[others] = found.x[len(pairs) :] > 0.5
+    reached[others] = answer.x[len(pairs) :] > 0.5
     return np.asarray(reached)
 
 

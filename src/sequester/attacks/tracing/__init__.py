@@ -79,10 +79,10 @@ def find(
     owners = np.where(few, known.candidates(left), certain)
     exposed = np.flatnonzero(owners < history.fewest)
     by_two = {two: known.candidates(pairs, mask) for two, mask in alone.items()}
-    found = _Teller(history, shown, known, left).findings(exposed, owners, by_two)
+    findings = _Teller(history, shown, known, left).findings(exposed, owners, by_two)
     unsolved = int(np.count_nonzero(few & open_ & (owners >= history.fewest)))
     told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
-    return Noted(list(found), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
+    return Noted(list(findings), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
 
 
 class _Teller:

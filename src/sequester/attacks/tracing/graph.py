@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.finding import Finding
-from sequester.attacks.solvers.flow import INFINITE
 from sequester.history.history import History
 
 Integers = NDArray[np.int64]
@@ -59,49 +58,6 @@ class Network:
         return self.groups + len(self.history.releases[second]) * self.values + len(self.history.releases[first])
 
     @cached_property
-    def used(self) -> Integers:
-        """Per node, how many rows really arrive."""
-        arriving = np.bincount(self.head, self.rows, minlength=self.sink + 1)
-        return np.rint(arriving).astype(np.int64)
-
-    @cached_property
-    def spare(self) -> Integers:
-        """Per node, how many rows of newcomers end there; none for "left", whose number is known."""
-        free = np.zeros(self.sink + 1, np.int64)
-        stays = self.second >= 0
-        free[self.head[stays]] = self.offered[stays] - self.used[self.head[stays]]
-        return np.maximum(free, 0)
-
-    @cached_property
-    def residual(self) -> tuple[Integers, Integers, Integers]:
-        """Tails, heads and capacities of the residual graph of the truth; first the arcs of the network, in order.
-
-        The source is left out, because every row must go somewhere; so is the way from "left" to the sink, because it
-        is known how many left.
-        """
-        taken = self.rows > 0
-        left = self.sink - len(self.history.releases[self.releases[0]])
-        ends, starts = np.flatnonzero(self.spare > 0), np.flatnonzero(self.used[:left] > 0)
-        tails = [self.tail, self.head[taken], ends, np.full(len(starts), self.sink)]
-        heads = [self.head, self.tail[taken], np.full(len(ends), self.sink), starts]
-        capacity = [np.full(len(self.tail), INFINITE), self.rows[taken], self.spare[ends], self.used[starts]]
-        return np.concatenate(tails), np.concatenate(heads), np.concatenate(capacity)
-
-    @cached_property
-    def onward(self) -> tuple[list[int], list[int], list[int]]:
-        """The residual graph without arcs out of the sink: per node where its arcs start; their heads, capacities."""
-        tails, heads, capacity = self.residual
-        order = np.argsort(tails, kind="stable")[: np.count_nonzero(tails < self.sink)]
-        begin = np.searchsorted(tails[order], np.arange(self.sink + 2))
-        return begin.tolist(), heads[order].tolist(), capacity[order].tolist()
-
-    def true_heads(self, group: int) -> Integers:
-        """Nodes of the later release where rows of this class really are."""
-        begin, end = np.searchsorted(self.first, [group, group + 1])
-        arcs = np.arange(begin, end)[(self.rows[begin:end] > 0) & (self.second[begin:end] >= 0)]
-        return self.head[arcs]
-
-    @cached_property
     def columns(self) -> tuple[list[int], ...]:
         """Class, later class, value, rows and people of every arc, for those who look at few arcs at a time."""
         return tuple(part.tolist() for part in (self.first, self.second, self.value, self.rows, self.people))
@@ -115,7 +71,7 @@ class Network:
         cell = first[here].astype(np.int64) * width + second[here] + 1
         order = np.argsort(cell, kind="stable")
         ends = (np.searchsorted(cell[order], self.first * width + self.second + 1, side) for side in ("left", "right"))
-        begin, end = (found.tolist() for found in ends)
+        begin, end = (side.tolist() for side in ends)
         return here[order].tolist(), begin, end
 
     def by_group(self, arcs: Integers) -> list[Integers]:
@@ -128,7 +84,7 @@ class Network:
         people, begin, end = self._people
         return tuple(sorted(person for arc in arcs for person in people[begin[arc] : end[arc]]))
 
-    def report(self, arcs: Sequence[int], *, required: float, observed: float, **more: int) -> Finding:
+    def report(self, arcs: Sequence[int], *, required: float, observed: float) -> Finding:
         """A finding about one row group: it can only be where these arcs lead."""
         first, second = self.releases
         groups, later, values, rows, people = self.columns
@@ -148,7 +104,6 @@ class Network:
                 "feasible": places,
                 "rows": sum([rows[arc] for arc in arcs]),
                 "candidates": sum([people[arc] for arc in arcs]),
-                **more,
             },
             attribute=self.history.attribute,
         )

@@ -27,8 +27,8 @@ def find_as_printed(history: History) -> Result:
         for first in range(second):
             if ((path[:, first] >= 0) & (path[:, second] < 0)).any():
                 continue
-            found, least = _trace(network(history, first, second))
-            findings += found
+            told, least = _trace(network(history, first, second))
+            findings += told
             fewest += least
     return Result(findings, float(min(fewest)) if fewest else None)
 

@@ -140,6 +140,10 @@ class Kind:
         """The first and last place among what leaves are worth that a text stands for, if it is no name."""
         return None
 
+    def raw_codes(self, attribute: Sensitive, texts: Sequence[str]) -> Codes:
+        """The codes of raw sensitive values where they are published by other names; -1 for what is none."""
+        return np.full(len(texts), -1, np.int32)
+
     def may_list(self, text: str) -> bool:
         """Whether a text with commas may be a list of values."""
         return True

@@ -73,7 +73,7 @@ def from_bands(edges: Sequence[float], *, missing: bool = False) -> Hierarchy:
 
     It is of kind 'category', since bands are only ever compared by name and order; `band_codes` encodes numbers.
     """
-    _raise(_edge_problems(edges))
+    _check_settings(None, None, edges)
     names = tuple(_band_names(edges, whole=False))
     codes = np.arange(len(names), dtype=np.int32)
     position = codes / max(len(names) - 1, 1)
@@ -119,35 +119,31 @@ def _leaves(values: Floats, range: tuple[float, float] | None) -> Floats:
 def _check_settings(
     range: tuple[float, float] | None, levels: Sequence[float] | None, bands: Sequence[float] | None
 ) -> None:
-    problems = []
+    """Raise what a checked policy does not have."""
+    wrong: dict[str, str | None] = {}
     if range is not None and not (math.isfinite(range[0]) and math.isfinite(range[1]) and range[0] < range[1]):
-        problems.append(Problem("the lower end must be below the upper end, both finite", key="range"))
-    if bands is not None and levels is not None:
-        problems.append(Problem("give either bands or levels, not both", key="bands"))
+        wrong["range"] = "the lowest value must be below the highest"
     if bands is not None:
-        problems += _edge_problems(bands)
+        wrong["bands"] = _wrong_edges(bands) if levels is None else "give either bands or levels, not both"
     if levels is not None:
-        if not all(math.isfinite(width) and width > 0 for width in levels):
-            problems.append(Problem("every width must be a positive number", key="levels"))
-        else:
-            problems += [
-                Problem(f"width {text(b)} is not a larger multiple of {text(a)}, the one before", key="levels")
-                for a, b in pairwise(map(float, levels))
-                if b <= a or b / a >= _EXACT or _exact(b) % _exact(a) != 0
-            ]
-    _raise(problems)
+        wrong["levels"] = _wrong_widths(levels)
+    problems = [Problem(message, key=key) for key, message in wrong.items() if message is not None]
+    if problems:
+        raise PolicyError(problems)
 
 
-def _edge_problems(edges: Sequence[float]) -> list[Problem]:
+def _wrong_edges(edges: Sequence[float]) -> str | None:
     if len(edges) < 2 or not any(map(math.isfinite, edges)):
-        return [Problem("bands need at least two edges, one of them finite", key="bands")]
-    if any(math.isnan(edge) for edge in edges):
-        return [Problem("an edge is not a number", key="bands")]
-    return [
-        Problem(f"edges must increase, but {text(float(b))} follows {text(float(a))}", key="bands")
-        for a, b in pairwise(edges)
-        if not a < b
-    ]
+        return "at least two edges are needed, one of them finite, such as [0, 100] or [0, .inf]"
+    return "the edges must increase" if any(not low < high for low, high in pairwise(edges)) else None
+
+
+def _wrong_widths(widths: Sequence[float]) -> str | None:
+    if widths[0] <= 0:
+        return "the widths must be above 0"
+    if all(a < b and b / a < _EXACT and _exact(b) % _exact(a) == 0 for a, b in pairwise(widths)):
+        return None
+    return "every width must be a multiple of the one before, such as [5, 10, 20]"
 
 
 def _banded(leaves: Floats, edges: Sequence[float], *, declared: bool) -> Level:
@@ -220,11 +216,6 @@ def _exact(number: float) -> Decimal:
     return Decimal(repr(float(number)))
 
 
-def _raise(problems: list[Problem]) -> None:
-    if problems:
-        raise PolicyError(problems)
-
-
 class Number(Kind):
     """Numbers are generalized to intervals or bands; sensitive ones are published and protected as their bands."""
 
@@ -236,22 +227,17 @@ class Number(Kind):
         if given.get("role") == "sensitive" and given.get("bands") is None:
             yield ("bands",), "is missing; a sensitive number is protected in bands, such as bands: [0, 1000, 5000]"
         edges, levels = numbers_in(given.get("bands")), given.get("levels")
-        if edges is not None and (len(edges) < 2 or not any(map(math.isfinite, edges))):
-            yield ("bands",), "at least two edges are needed, one of them finite, such as [0, 100] or [0, .inf]"
-        elif edges is not None and any(not low < high for low, high in pairwise(edges)):
-            yield ("bands",), "the edges must increase"
+        if edges is not None and (message := _wrong_edges(edges)):
+            yield ("bands",), message
         if not isinstance(levels, list | tuple):
             return
-        widths = finite_in(levels)
         if not levels:
             yield ("levels",), "must not be empty"
-        elif widths is None:
-            if all(isinstance(step, str) for step in levels):
-                yield ("levels",), "the levels of a number are widths, such as [5, 10, 20]"
-        elif widths[0] <= 0:
-            yield ("levels",), "the widths must be above 0"
-        elif any(not _is_multiple(high, low) for low, high in pairwise(widths)):
-            yield ("levels",), "every width must be a multiple of the one before, such as [5, 10, 20]"
+        elif widths := finite_in(levels):
+            if message := _wrong_widths(widths):
+                yield ("levels",), message
+        elif all(isinstance(step, str) for step in levels):
+            yield ("levels",), "the levels of a number are widths, such as [5, 10, 20]"
 
     def treatment(self, attribute: QuasiIdentifier | Sensitive) -> Iterator[str]:
         if attribute.role == "quasi-identifier":
@@ -326,6 +312,13 @@ class Number(Kind):
         first = (bisect_right if bounds.above else bisect_left)(scale, bounds.low)
         return span_of(first, (bisect_left if bounds.below else bisect_right)(scale, bounds.high) - 1)
 
+    def raw_codes(self, attribute: Sensitive, texts: Sequence[str]) -> Codes:
+        """The band of numbers, and of intervals that lie in one band."""
+        edges, ends = _edges(attribute), interpret_numbers(texts)
+        low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
+        high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
+        return np.where(low == high, low, np.int32(-1))
+
     def may_list(self, text: str) -> bool:
         return AMBIGUOUS.fullmatch(text) is None
 
@@ -356,11 +349,6 @@ def _limits(attribute: QuasiIdentifier | Sensitive, numbers: Floats) -> Iterator
         yield (numbers < low) | (numbers > high), f"the range {text(float(low))} to {text(float(high))}", "range"
     if attribute.bands is not None:
         yield band_codes(attribute.bands, numbers) < 0, "the bands", "bands"
-
-
-def _is_multiple(high: float, low: float) -> bool:
-    times = high / low
-    return math.isfinite(times) and times >= 1.5 and math.isclose(times, round(times), rel_tol=1e-9)
 
 
 NUMBER = Number()

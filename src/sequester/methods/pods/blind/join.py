@@ -39,6 +39,7 @@ class Fragments:
     def of(
         cls,
         fragment: Integers,
+        *,
         type_: Integers,
         seat: Integers,
         place: Places,

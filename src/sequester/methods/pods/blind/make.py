@@ -22,7 +22,7 @@ from sequester.methods.pods.blind.join import Fragments, joined
 from sequester.methods.pods.blind.types import Draws, types_of_newcomers
 from sequester.methods.pods.classes.boxes import boxes_of
 from sequester.methods.pods.classes.cut_kernels import cut_pods
-from sequester.methods.pods.task import Made, Task
+from sequester.methods.pods.task import MadePods, PodTask
 
 Integers = NDArray[np.int64]
 MOST_SEATS = 60
@@ -37,7 +37,7 @@ class Shuffling(Draws, Protocol):
         ...
 
 
-def make_blind(task: Task, draws: Shuffling | None = None) -> Made:
+def make_blind(task: PodTask, draws: Shuffling | None = None) -> MadePods:
     """Pods and classes of the records of a task, by decisions that no permutation of a type's labels changes."""
     draws = np.random.default_rng(task.seed) if draws is None else draws
     # All ties are broken by a random order: that of the table may follow values.
@@ -53,11 +53,11 @@ def make_blind(task: Task, draws: Shuffling | None = None) -> Made:
     seats = (known >= 0).sum(1)
     if seats.max(initial=1) > MOST_SEATS:
         raise GuaranteeError(f"blind pods have at most {MOST_SEATS} seats. Nothing was published.", guarantee="series")
-    fragment = _fragments(task, old, new, group, type_, seat, rank)
+    fragment = _fragments(task, group, seat, rank)
     place = np.column_stack([domain.position[row] for domain, row in zip(task.domains, task.codes, strict=True)])
     lineage, people = _lineages(task, fragment)
     whole = joined(
-        Fragments.of(fragment, type_, seat, place, rank, lineage, seats),
+        Fragments.of(fragment, type_=type_, seat=seat, place=place, rank=rank, lineage=lineage, seats=seats),
         people,
         most=task.lineage,
         allowed=int(task.decoys * len(task) / (1 - task.decoys)) if task.decoys < 1 else len(task) * MOST_SEATS,
@@ -67,7 +67,7 @@ def make_blind(task: Task, draws: Shuffling | None = None) -> Made:
     pod_row, seat_row, type_row, like = _with_decoys(pod, seat, type_, rank, seats, task.k)
     member, lo, hi = _classes(task, place, pod_row, like)
     label = known[type_row, seat_row][len(task) :].astype(np.int32)
-    return Made(
+    return MadePods(
         member=member,
         lo=lo,
         hi=hi,
@@ -81,7 +81,7 @@ def make_blind(task: Task, draws: Shuffling | None = None) -> Made:
     )
 
 
-def _known_types(task: Task) -> Integers:
+def _known_types(task: PodTask) -> Integers:
     """The labels of every type so far by seat, -1 after its last."""
     before = task.before
     kinds, most = int(before.type.max(initial=-1)) + 1, int(before.seat.max(initial=-1)) + 1
@@ -102,10 +102,10 @@ def _numbered(known: Integers, rows: Integers) -> tuple[Integers, Integers]:
     return np.concatenate([every[: len(known)], every[first[fresh]]]), number[inverse.ravel()[len(known) :]]
 
 
-def _fragments(
-    task: Task, old: NDArray[np.bool_], new: Integers, group: Integers, type_: Integers, seat: Integers, rank: Integers
-) -> Integers:
+def _fragments(task: PodTask, group: Integers, seat: Integers, rank: Integers) -> Integers:
     """Who begins in one pod: those left of a last pod, and newcomers of a group, the r-th of each label together."""
+    old = task.person >= 0
+    new = np.flatnonzero(~old)
     key = np.zeros((len(task), 3), np.int64)
     person = task.person[old]
     when, where = np.zeros(len(person), np.int64), np.zeros(len(person), np.int64)
@@ -138,7 +138,7 @@ def _by_first(group: Integers, rank: Integers) -> Integers:
     return found
 
 
-def _lineages(task: Task, fragment: Integers) -> tuple[Integers, Integers]:
+def _lineages(task: PodTask, fragment: Integers) -> tuple[Integers, Integers]:
     """Per fragment its lineage, and per lineage how many people it has."""
     before = task.before.lineages().astype(np.int64)
     size = np.bincount(before, weights=~task.before.decoy).astype(np.int64)
@@ -178,7 +178,7 @@ def _with_decoys(
 
 
 def _classes(
-    task: Task, place: NDArray[np.float64], pod: NDArray[np.int32], like: Integers
+    task: PodTask, place: NDArray[np.float64], pod: NDArray[np.int32], like: Integers
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """The class of every row, and the boxes of the classes; cuts look at places and numbers of pods only."""
     low, high = boxes_of(pod, np.concatenate([place, place[like]]))
@@ -187,7 +187,7 @@ def _classes(
     return member.astype(np.int32), np.ascontiguousarray(lo.T), np.ascontiguousarray(hi.T)
 
 
-def _going_on(task: Task, like: Integers, type_: NDArray[np.int32], seat: NDArray[np.int32]) -> Integers:
+def _going_on(task: PodTask, like: Integers, type_: NDArray[np.int32], seat: NDArray[np.int32]) -> Integers:
     """Decoys of before in the seats of now, where they sat in the same lineage: no decoy links people anew."""
     found = np.full(len(like), -1, np.int64)
     wanted = np.flatnonzero(task.person[like] >= 0)

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
 from sequester.methods.pods.classes.cut_kernels import cut_pods
-from sequester.methods.pods.task import Task
+from sequester.methods.pods.task import PodTask
 
 Integers = NDArray[np.int64]
 EXACT = 1e-12
+"""How far rows of chances may be from one: what is drawn by them then differs by less than anybody could see."""
+
 ROUNDS = 20_000
+"""Rounds of scaling until that is reached; beyond, blind pods are refused."""
 
 
 class Draws(Protocol):
@@ -28,7 +31,9 @@ class Draws(Protocol):
         ...
 
 
-def types_of_newcomers(task: Task, new: Integers, rank: Integers, draws: Draws) -> tuple[Integers, Integers, Integers]:
+def types_of_newcomers(
+    task: PodTask, new: Integers, rank: Integers, draws: Draws
+) -> tuple[Integers, Integers, Integers]:
     """Per newcomer, her group; the labels of her type in order, -1 after the last; and which of them is hers.
 
     Labels that nothing is promised about are types of their own: such people are nobody's partners. The others are
@@ -73,7 +78,9 @@ def types_of_newcomers(task: Task, new: Integers, rank: Integers, draws: Draws) 
     return group, rows, (rows == label[:, None]).argmax(1)
 
 
-def _alike(task: Task, new: Integers, label: Integers, bounded: NDArray[np.bool_]) -> list[tuple[Integers, Integers]]:
+def _alike(
+    task: PodTask, new: Integers, label: Integers, bounded: NDArray[np.bool_]
+) -> list[tuple[Integers, Integers]]:
     """Newcomers with bounded labels, apart by what is possible for them; and what is."""
     inside = np.flatnonzero(bounded[label])
     if not len(inside):

@@ -31,7 +31,7 @@ _PRICES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 
 """Prices of a row that company lacks, one after the other: in small steps, so that what is near is joined first."""
 
 _HASTE, _MANY = (0.1, 0.4, 1.6), 60_000
-"""Fewer prices for more rows than so many, where each takes seconds."""
+"""Fewer prices for more rows than so many, to save time."""
 
 _ANY = 1e3
 """At last a row has any price: more than whatever a class can lose by it."""

@@ -27,7 +27,7 @@ _LESS = 1e-9
 
 
 _PASSES = 4
-"""How often pods are moved at one price; hardly any move after that."""
+"""How often pods are moved at one price at most; those left are moved at the next."""
 
 
 class Company(NamedTuple):

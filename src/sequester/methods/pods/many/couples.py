@@ -16,10 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.many.order import WHOLE, near_order, whole
-from sequester.methods.pods.many.pair_kernels import Crowd, Lists, Rules, accept, break_up, search, trade, unlink
+from sequester.methods.pods.many.pair_kernels import (
+    Lists,
+    Nearest,
+    NearOrder,
+    PairRules,
+    accept,
+    break_up,
+    search,
+    trade,
+    unlink,
+)
 from sequester.methods.pods.many.share_kernels import sorted_by
 from sequester.methods.pods.pairing.couples import FEW, LINK, Singles, loosen
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
 
@@ -33,7 +43,7 @@ _TRADES, _FARTHER = 2, 1.0
 """How often couples exchange partners, and of how many times the mean way on."""
 
 _PART = 8_000
-"""People for whom a thread looks at a time."""
+"""People for whom a thread looks at a time; it decides nothing about the result."""
 
 _LEFT = 300
 """People left without a partner, beyond the budget, up to whom these and those nearby are paired again with care."""
@@ -45,12 +55,12 @@ _HEAVY = 0.4
 """The share of newcomers with one answer from which on those with it and those without are paired first."""
 
 _CELL = 2_500
-"""People among whom it is counted how rare a type is."""
+"""People among whom it is counted how rare a type is: as many as a cell of the matching has."""
 
 
 def pair_many(
     people: Singles,
-    bounds: Bounds,
+    bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
     *,
@@ -86,8 +96,8 @@ class _Pairing:
     reach    how many she looks at to each side
     """
 
-    crowd: Crowd
-    rules: Rules
+    crowd: NearOrder
+    rules: PairRules
     own: Integers
     asked: Integers
     partner: Integers
@@ -97,7 +107,7 @@ class _Pairing:
     def of(
         cls,
         people: Singles,
-        bounds: Bounds,
+        bounds: LabelBounds,
         barred: NDArray[np.bool_] | None,
         most: int | None,
         chosen: tuple[Integers, NDArray[np.int32]],
@@ -120,7 +130,7 @@ class _Pairing:
         asked = np.full((len(free), 2), -1, np.int64)
         asked[:, 0] = want
         asked[old, 1] = (seat + 1 - people.seat[free])[old]
-        rules = Rules(
+        rules = PairRules(
             answers=bounds.answers,
             heavy=np.zeros(0, np.bool_),
             barred=np.zeros((0, 0), np.bool_) if barred is None else barred,
@@ -128,7 +138,7 @@ class _Pairing:
             link=LINK if most is not None else 0.0,
             rare=min(FEW * people.leaving, 2.0),
         )
-        crowd = Crowd(place, label, old, leader, linked, often)
+        crowd = NearOrder(place, label, old, leader, linked, often)
         partner = np.full(len(free), -1, np.int64)
         reach = max(min(_LOOKS // len(people), _REACH[1]), _REACH[0])
         return cls(crowd, rules, own, asked, partner, reach)
@@ -175,27 +185,27 @@ class _Pairing:
                 return np.asarray(row == int(count.argmax()))
         return np.zeros(0, np.bool_)
 
-    def _round(self, seekers: Integers, asked: Integers, rules: Rules, turn: int) -> int:
+    def _round(self, seekers: Integers, asked: Integers, rules: PairRules, turn: int) -> int:
         """Everybody of these asks the nearest who fits; the cheapest pairs are made. Returns how many."""
         if len(seekers) < 1:
             return 0
         lists = self._lists(np.flatnonzero(self.partner < 0), asked)
         reach = min(self.reach << turn // 3, _FAR)
-        found = np.empty((len(seekers), _NEAREST), np.int32)
+        who = np.empty((len(seekers), _NEAREST), np.int32)
         cost = np.empty((len(seekers), _NEAREST), np.float32)
 
         def work(at: int) -> None:
             part = slice(at, at + _PART)
-            search(self.crowd, rules, lists, seekers[part], reach, found[part], cost[part])
+            search(self.crowd, rules, lists, seekers[part], reach, Nearest(who[part], cost[part]))
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(work, range(0, len(seekers), _PART)))
-        some = np.flatnonzero(found.ravel() >= 0)
+        some = np.flatnonzero(who.ravel() >= 0)
         paid = cost.ravel()[some]
         # Short numbers are sorted ten times as fast.
         rank = (paid * (60_000 / max(float(paid.max(initial=0)), 1e-9))).astype(np.uint16)
         some = some[np.argsort(rank, kind="stable")]
-        pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], found.ravel()[some], self.partner)
+        pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], who.ravel()[some], self.partner)
         return int(pairs)
 
     def _lists(self, some: Integers, asked: Integers) -> Lists:

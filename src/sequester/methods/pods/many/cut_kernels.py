@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,35 @@ from sequester.kernels import helper, kernel
 
 Integers = NDArray[np.int64]
 Boxes = NDArray[np.float32]
+Weights = NDArray[np.int32]
 
-_BINS, _SEEN = 32, 256
-"""Places along an axis at which a run may be cut, and the pods by whom that is decided."""
+_BINS = 32
+"""Places along an axis at which a run may be cut: finer ones are tried when its parts are cut."""
+
+_SEEN = 256
+"""Pods of a large run by whom its cut is decided, so that deciding takes no longer than for a small one."""
 
 _DEEP = 4096
-"""Runs that may wait."""
+"""Runs that may wait; with more the rest would stay together, and only very uneven cuts come to that."""
 
 _PART = 20_000
-"""Pods that a thread cuts at a time."""
+"""Pods that a thread cuts at a time; it decides nothing about the result."""
+
+
+class Bins(NamedTuple):
+    """Room for one run: its box and that of its centers (in the second half), and what is in every bin of every axis.
+
+    scale        per axis, bins per length
+    rows         (axes, bins) rows
+    left, right  (axes, bins) the largest and the least of the pods
+    """
+
+    least: Boxes
+    most: Boxes
+    scale: Boxes
+    rows: Integers
+    left: Boxes
+    right: Boxes
 
 
 def cut_many(box: Boxes, weight: NDArray[np.int32], k: int) -> tuple[Integers, Integers]:
@@ -39,9 +60,9 @@ def cut_many(box: Boxes, weight: NDArray[np.int32], k: int) -> tuple[Integers, I
 
 
 @helper
-def _bounds(box, start, stop, step, least, most):  # type: ignore[no-untyped-def]
-    """The box of some pods of a run, and in the second half of both that of their centers."""
-    axes = box.shape[1] // 2
+def _bounds(box: Boxes, start: int, stop: int, step: int, bins: Bins) -> None:
+    """The box of some pods of a run, and that of their centers. Changes `bins`."""
+    axes, least, most = box.shape[1] // 2, bins.least, bins.most
     for axis in range(2 * axes):
         least[axis], most[axis] = np.inf, -np.inf
     for at in range(start, stop, step):
@@ -54,9 +75,10 @@ def _bounds(box, start, stop, step, least, most):  # type: ignore[no-untyped-def
 
 
 @helper
-def _count(box, weight, start, stop, step, least, scale, rows, left, right):  # type: ignore[no-untyped-def]
-    """Rows, the largest and the least of the pods in every bin of every axis."""
-    axes = box.shape[1] // 2
+def _count(box: Boxes, weight: Weights, start: int, stop: int, step: int, bins: Bins) -> None:
+    """Rows, the largest and the least of the pods in every bin of every axis. Changes `bins`."""
+    axes, least, scale = box.shape[1] // 2, bins.least, bins.scale
+    rows, left, right = bins.rows, bins.left, bins.right
     for axis in range(axes):
         for number in range(_BINS):
             rows[axis, number], left[axis, number], right[axis, number] = 0, -np.inf, np.inf
@@ -70,8 +92,9 @@ def _count(box, weight, start, stop, step, least, scale, rows, left, right):  # 
 
 
 @helper
-def _best(rows, left, right, least, most, enough):  # type: ignore[no-untyped-def]
+def _best(bins: Bins, enough: int) -> tuple[int, int]:
     """The axis and the bin behind which a cut shortens ranges most, with enough rows on both sides; -1 for none."""
+    rows, left, right, least, most = bins.rows, bins.left, bins.right, bins.least, bins.most
     axes = rows.shape[0]
     total = 0
     for number in range(_BINS):
@@ -97,51 +120,55 @@ def _best(rows, left, right, least, most, enough):  # type: ignore[no-untyped-de
 
 
 @helper
-def _sides(box, weight, order, start, stop, axis, least, scale, last):  # type: ignore[no-untyped-def]
+def _sides(
+    box: Boxes, weight: Weights, order: Integers, start: int, stop: int, cut: tuple[int, int, float, float]
+) -> tuple[int, int]:
     """Move the pods of the first bins to the front of a run; returns where the others begin, and the rows before."""
+    axis, last, least, scale = cut
     width = box.shape[1]
-    i, j, rows = start, stop - 1, 0
-    while i <= j:
-        if int((box[i, axis] + box[i, width // 2 + axis] - least) * scale) <= last:
-            rows += weight[i, 0]
-            i += 1
+    front, back, rows = start, stop - 1, 0
+    while front <= back:
+        if int((box[front, axis] + box[front, width // 2 + axis] - least) * scale) <= last:
+            rows += weight[front, 0]
+            front += 1
             continue
-        while i < j and int((box[j, axis] + box[j, width // 2 + axis] - least) * scale) > last:
-            j -= 1
-        if i >= j:
+        while front < back and int((box[back, axis] + box[back, width // 2 + axis] - least) * scale) > last:
+            back -= 1
+        if front >= back:
             break
         for side in range(width):
-            box[i, side], box[j, side] = box[j, side], box[i, side]
+            box[front, side], box[back, side] = box[back, side], box[front, side]
         for side in range(2):
-            weight[i, side], weight[j, side] = weight[j, side], weight[i, side]
-        order[i], order[j] = order[j], order[i]
-        j -= 1
-    return i, rows
+            weight[front, side], weight[back, side] = weight[back, side], weight[front, side]
+        order[front], order[back] = order[back], order[front]
+        back -= 1
+    return front, rows
 
 
 @helper
-def _choose(box, weight, start, stop, step, k, scratch):  # type: ignore[no-untyped-def]
-    """The cut of a run by some of its pods: axis (-1: none), bin, and how a center becomes a bin."""
+def _choose(
+    box: Boxes, weight: Weights, start: int, stop: int, step: int, k: int, bins: Bins
+) -> tuple[int, int, float, float]:
+    """The cut of a run by some of its pods: axis (-1: none), bin, and how a center becomes a bin. Changes `bins`."""
     axes = box.shape[1] // 2
-    least, most, scale, rows, left, right = scratch
-    _bounds(box, start, stop, step, least, most)
+    _bounds(box, start, stop, step, bins)
     for one in range(axes):
-        wide = most[axes + one] - least[axes + one]
-        scale[one] = (_BINS - 0.01) / wide if wide > 0 else 0.0
-    _count(box, weight, start, stop, step, least, scale, rows, left, right)
-    axis, last = _best(rows, left, right, least, most, k)
-    return axis, last, least[axes + axis], scale[axis]
+        wide = bins.most[axes + one] - bins.least[axes + one]
+        bins.scale[one] = (_BINS - 0.01) / wide if wide > 0 else 0.0
+    _count(box, weight, start, stop, step, bins)
+    axis, last = _best(bins, k)
+    return axis, last, bins.least[axes + axis], bins.scale[axis]
 
 
 @kernel
-def cut_runs(box, weight, order, ends, coarse, k):  # type: ignore[no-untyped-def]
+def cut_runs(box: Boxes, weight: Weights, order: Integers, ends: Integers, coarse: int, k: int) -> Integers:
     """Cut runs of pods while both sides have k rows; returns where runs begin. Changes all three.
 
     ends    where each run begins, and the end of the last
     coarse  runs of at most so many pods are left as they are, for other threads
     """
     axes = box.shape[1] // 2
-    scratch = (
+    bins = Bins(
         np.empty(2 * axes, np.float32),
         np.empty(2 * axes, np.float32),
         np.empty(axes, np.float32),
@@ -149,7 +176,7 @@ def cut_runs(box, weight, order, ends, coarse, k):  # type: ignore[no-untyped-de
         np.empty((axes, _BINS), np.float32),
         np.empty((axes, _BINS), np.float32),
     )
-    starts, found = np.empty(ends[-1] - ends[0] + 1, np.int64), 0
+    starts, runs = np.empty(ends[-1] - ends[0] + 1, np.int64), 0
     stack = np.empty((_DEEP + 2, 3), np.int64)
     for run in range(ends.size - 1):
         total = 0
@@ -163,17 +190,17 @@ def cut_runs(box, weight, order, ends, coarse, k):  # type: ignore[no-untyped-de
             middle = start
             if total >= 2 * k and stop - start > coarse and top < _DEEP:
                 step = max((stop - start) // _SEEN, 1)
-                axis, last, least, scale = _choose(box, weight, start, stop, step, k, scratch)
-                if axis < 0 and step > 1:
+                cut = _choose(box, weight, start, stop, step, k, bins)
+                if cut[0] < 0 and step > 1:
                     # What no few pods tell, all of them may.
-                    axis, last, least, scale = _choose(box, weight, start, stop, 1, k, scratch)
-                if axis >= 0:
-                    middle, below = _sides(box, weight, order, start, stop, axis, least, scale, last)
+                    cut = _choose(box, weight, start, stop, 1, k, bins)
+                if cut[0] >= 0:
+                    middle, below = _sides(box, weight, order, start, stop, cut)
             if middle <= start or middle >= stop:
-                starts[found] = start
-                found += 1
+                starts[runs] = start
+                runs += 1
                 continue
             stack[top, 0], stack[top, 1], stack[top, 2] = middle, stop, total - below
             stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = start, middle, below
             top += 2
-    return starts[:found]
+    return starts[:runs]

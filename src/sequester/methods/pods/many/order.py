@@ -20,7 +20,7 @@ _CELL, _SEEN = 4, 128
 """People of the smallest cells, and those of a cell by whom it is told where they spread most."""
 
 _PART = 20_000
-"""People that a thread orders at a time."""
+"""People that a thread orders at a time; it decides nothing about the result."""
 
 
 def whole(place: NDArray[np.float64]) -> Places:
@@ -49,7 +49,7 @@ def _halves(start: int, stop: int) -> list[tuple[int, int]]:
 
 
 @helper
-def _select(key, order, shift, low, high, at):  # type: ignore[no-untyped-def]
+def _select(key: Places, order: Integers, shift: int, low: int, high: int, at: int) -> None:
     """Move what belongs before place `at` of a run before it, and the rest behind; `order` has the run from `shift`."""
     while low < high:
         pivot = key[(low + high) // 2]
@@ -73,7 +73,7 @@ def _select(key, order, shift, low, high, at):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _widest(place, order, start, stop):  # type: ignore[no-untyped-def]
+def _widest(place: Places, order: Integers, start: int, stop: int) -> int:
     """The axis along which some people of a run vary most."""
     step = max((stop - start) // _SEEN, 1)
     best, found = -1.0, 0

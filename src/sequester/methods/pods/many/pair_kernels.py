@@ -12,9 +12,15 @@ from sequester.methods.pods.many.order import WHOLE
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
+Answers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 
-class Crowd(NamedTuple):
+_PASSED = 8
+"""Times as many are passed over who do not fit as are looked at who do: somebody with a rare wish looks farther."""
+
+
+class NearOrder(NamedTuple):
     """People in an order in which those who are near stand near.
 
     place   (people, attributes) in whole numbers, `WHOLE` for 1
@@ -32,7 +38,7 @@ class Crowd(NamedTuple):
     often: Places
 
 
-class Rules(NamedTuple):
+class PairRules(NamedTuple):
     """Who may be whose partner.
 
     answers  (views, labels) the bounded answers of labels, -1 for none
@@ -66,15 +72,22 @@ class Lists(NamedTuple):
     own: Integers
 
 
+class Nearest(NamedTuple):
+    """(people, any) who is nearest to somebody, and at which cost: the cheapest first, -1 where there are no more."""
+
+    who: NDArray[np.int32]
+    cost: NDArray[np.float32]
+
+
 @helper
-def _leader(leader, person):  # type: ignore[no-untyped-def]
+def _leader(leader: Integers, person: int) -> int:
     while leader[person] != person:
         person = leader[person]
     return person
 
 
 @helper
-def _clash(answers, heavy, first, second):  # type: ignore[no-untyped-def]
+def _clash(answers: Answers, heavy: Flags, first: int, second: int) -> bool:
     """Whether two newcomers with these labels are no pair."""
     for view in range(answers.shape[0]):
         if answers[view, first] >= 0 and answers[view, first] == answers[view, second]:
@@ -83,7 +96,7 @@ def _clash(answers, heavy, first, second):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _apart(place, one, places, other):  # type: ignore[no-untyped-def]
+def _apart(place: Answers, one: int, places: Answers, other: int) -> np.int32:
     """The way between two people."""
     way = np.int32(0)
     for axis in range(place.shape[1]):
@@ -92,68 +105,85 @@ def _apart(place, one, places, other):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _insert(found, cost, place, other, more):  # type: ignore[no-untyped-def]
+def _insert(nearest: Nearest, place: int, other: int, more: float) -> None:
     """Put somebody among the nearest, in order."""
-    rank = found.shape[1] - 1
+    who, cost = nearest.who, nearest.cost
+    rank = who.shape[1] - 1
     while rank > 0 and cost[place, rank - 1] > more:
-        found[place, rank], cost[place, rank] = found[place, rank - 1], cost[place, rank - 1]
+        who[place, rank], cost[place, rank] = who[place, rank - 1], cost[place, rank - 1]
         rank -= 1
-    found[place, rank], cost[place, rank] = other, more
+    who[place, rank], cost[place, rank] = other, more
+
+
+@helper
+def _look(
+    crowd: NearOrder,
+    rules: PairRules,
+    lists: Lists,
+    one: int,
+    asked: int,
+    at: int,
+    step: int,
+    reach: int,
+    nearest: Nearest,
+    place: int,
+) -> None:
+    """Look along a list in one direction for those nearest to somebody who fit. Changes `nearest`."""
+    # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
+    leader, linked, often, own_place = crowd.leader, crowd.linked, crowd.often, crowd.place
+    answers, heavy, barred, cost = rules.answers, rules.heavy, rules.barred, nearest.cost
+    items, places, labels = lists.items, lists.place, lists.label
+    most, rare, is_barred, last_rank = rules.most, rules.rare, barred.size > 0, cost.shape[1] - 1
+    # Newcomers look among newcomers only; whoever has a seat looks where everybody has the label that she wants.
+    mine, is_new, lead = crowd.label[one], not crowd.old[one], _leader(leader, one)
+    first, last = lists.start[asked], lists.start[asked + 1]
+    looked, passed = 0, 0
+    while first <= at < last and looked < reach and passed < _PASSED * reach:
+        here, other = at, items[at]
+        at += step
+        passed += 1
+        if is_barred and (barred[one, labels[here]] or barred[other, mine]):
+            continue
+        more = 0.0
+        if is_new:
+            if other == one or _clash(answers, heavy, mine, labels[here]):
+                continue
+            if rare > 0:
+                more = rare / max(often[mine] * often[labels[here]], 1.0)
+        elif most:
+            follow = _leader(leader, other)
+            if lead != follow:
+                if linked[lead] + linked[follow] > most:
+                    continue
+                more = rules.link * (linked[lead] + linked[follow] - 2)
+        looked += 1
+        more += _apart(own_place, one, places, here) / WHOLE
+        if more < cost[place, last_rank]:
+            _insert(nearest, place, other, more)
 
 
 @kernel
-def search(crowd, rules, lists, seekers, reach, found, cost):  # type: ignore[no-untyped-def]
-    """For each of some people, the nearest who fit of those who stand near in her lists. Changes `found` and `cost`.
+def search(crowd: NearOrder, rules: PairRules, lists: Lists, seekers: Integers, reach: int, nearest: Nearest) -> None:
+    """For each of some people, the nearest who fit of those who stand near in her lists. Changes `nearest`.
 
-    reach        so many who fit are looked at to each side, and eight times as many passed over who do not
-    found, cost  (people, any) the nearest first, -1 where there are no more
+    reach  so many who fit are looked at to each side
     """
-    # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
-    label, leader, linked, often = crowd.label, crowd.leader, crowd.linked, crowd.often
-    answers, heavy, barred = rules.answers, rules.heavy, rules.barred
-    start, items, places, labels, own_place = lists.start, lists.items, lists.place, lists.label, crowd.place
-    most, rare, is_barred, last_rank = rules.most, rules.rare, rules.barred.size > 0, found.shape[1] - 1
     for place in range(seekers.size):
         one = seekers[place]
-        # Newcomers look among newcomers only; whoever has a seat looks where everybody has the label that she wants.
-        mine, is_new, lead = label[one], not crowd.old[one], _leader(leader, one)
-        for rank in range(last_rank + 1):
-            found[place, rank], cost[place, rank] = -1, np.inf
+        for rank in range(nearest.who.shape[1]):
+            nearest.who[place, rank], nearest.cost[place, rank] = -1, np.inf
         for choice in range(2):
             asked = lists.asked[one, choice]
             if asked < 0:
                 continue
-            first, last = start[asked], start[asked + 1]
-            middle = first + np.searchsorted(items[first:last], one)
-            for side in range(2):
-                at, step = (middle - 1, -1) if side == 0 else (middle, 1)
-                looked, passed = 0, 0
-                while first <= at < last and looked < reach and passed < 8 * reach:
-                    here, other = at, items[at]
-                    at += step
-                    passed += 1
-                    if is_barred and (barred[one, labels[here]] or barred[other, mine]):
-                        continue
-                    more = 0.0
-                    if is_new:
-                        if other == one or _clash(answers, heavy, mine, labels[here]):
-                            continue
-                        if rare > 0:
-                            more = rare / max(often[mine] * often[labels[here]], 1.0)
-                    elif most:
-                        follow = _leader(leader, other)
-                        if lead != follow:
-                            if linked[lead] + linked[follow] > most:
-                                continue
-                            more = rules.link * (linked[lead] + linked[follow] - 2)
-                    looked += 1
-                    more += _apart(own_place, one, places, here) / WHOLE
-                    if more < cost[place, last_rank]:
-                        _insert(found, cost, place, other, more)
+            first, last = lists.start[asked], lists.start[asked + 1]
+            middle = first + np.searchsorted(lists.items[first:last], one)
+            _look(crowd, rules, lists, one, asked, middle - 1, -1, reach, nearest, place)
+            _look(crowd, rules, lists, one, asked, middle, 1, reach, nearest, place)
 
 
 @kernel
-def accept(crowd, most, one, other, partner):  # type: ignore[no-untyped-def]
+def accept(crowd: NearOrder, most: int, one: Integers, other: Answers, partner: Integers) -> int:
     """Pair people in this order where both are free and no lineage gets too long; returns how many pairs there are.
 
     Changes `partner` and who leads whose lineage.
@@ -176,7 +206,7 @@ def accept(crowd, most, one, other, partner):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unlink(crowd, newcomers):  # type: ignore[no-untyped-def]
+def unlink(crowd: NearOrder, newcomers: Integers) -> None:
     """Take newcomers out of the lineages that they joined; they lead nobody. Changes who leads whose lineage."""
     for one in newcomers:
         crowd.linked[_leader(crowd.leader, one)] -= 1
@@ -184,7 +214,7 @@ def unlink(crowd, newcomers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def break_up(crowd, rules, alone, reach, partner):  # type: ignore[no-untyped-def]
+def break_up(crowd: NearOrder, rules: PairRules, alone: Integers, reach: int, partner: Integers) -> int:
     """Two newcomers who are left and do not fit take those of a couple of newcomers nearby; returns how often."""
     count, done, label, old = partner.size, 0, crowd.label, crowd.old
     answers, heavy, barred = rules.answers, rules.heavy, rules.barred
@@ -215,7 +245,7 @@ def break_up(crowd, rules, alone, reach, partner):  # type: ignore[no-untyped-de
 
 
 @helper
-def _may(crowd, rules, lists, one, other):  # type: ignore[no-untyped-def]
+def _may(crowd: NearOrder, rules: PairRules, lists: Lists, one: int, other: int) -> bool:
     """Whether these two may share a pod, whatever their lineages."""
     first, second = crowd.label[one], crowd.label[other]
     if crowd.old[one]:
@@ -230,7 +260,7 @@ def _may(crowd, rules, lists, one, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def trade(crowd, rules, lists, some, reach, partner):  # type: ignore[no-untyped-def]
+def trade(crowd: NearOrder, rules: PairRules, lists: Lists, some: Integers, reach: int, partner: Integers) -> int:
     """Two couples exchange partners where both are nearer then; returns how often. Changes `partner`.
 
     some  who looks for a better partner, in this order; where lineages are bounded, only newcomers are exchanged

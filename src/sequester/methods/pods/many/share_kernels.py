@@ -16,12 +16,20 @@ from numpy.typing import NDArray
 from sequester.kernels import helper, kernel
 
 Integers = NDArray[np.int64]
+Boxes = NDArray[np.float32]
+Weights = NDArray[np.int32]
 
-_WINDOW, _NEAR, _MOST = 64, 6, 64
-"""Classes of a window, those that a class looks at, and the pods of those that are looked at at all."""
+_WINDOW = 64
+"""Classes of a window: all of them are compared with all, so that a larger one takes longer per class."""
+
+_NEAR = 6
+"""Near classes that a class looks at: all their pods are tried."""
+
+_MOST = 64
+"""Pods of a class from which on it is left alone: every class of a window has room for as many."""
 
 _PART = 1_024
-"""Classes that a thread looks at at a time."""
+"""Classes that a thread looks at at a time: whole windows."""
 
 
 class PodRuns(NamedTuple):
@@ -32,8 +40,8 @@ class PodRuns(NamedTuple):
     start   where each class begins, and the end
     """
 
-    box: NDArray[np.float32]
-    weight: NDArray[np.int32]
+    box: Boxes
+    weight: Weights
     start: Integers
 
 
@@ -55,7 +63,7 @@ def put_in_order(member: Integers, place: Integers, order: Integers) -> None:
 
 
 @kernel
-def bound_pods(place: NDArray[np.float64], pod: Integers, seen: NDArray[np.bool_], box: NDArray[np.float32]) -> None:
+def bound_pods(place: NDArray[np.float64], pod: Integers, seen: NDArray[np.bool_], box: Boxes) -> None:
     """The boxes of the people of every pod: least, then largest. Changes `box`, and `seen`: which pods have any."""
     axes = place.shape[1]
     for row in range(pod.size):
@@ -83,7 +91,7 @@ def share_many(pods: PodRuns, k: int, shift: int, worth: float) -> Integers:
 
 
 @helper
-def _edges(box, members, tally, edge, cls):  # type: ignore[no-untyped-def]
+def _edges(box: Boxes, members: Integers, tally: Integers, edge: Boxes, cls: int) -> None:
     """Look at all pods of a class. Changes `edge`."""
     axes = box.shape[1] // 2
     total = np.float32(0.0)
@@ -107,7 +115,7 @@ def _edges(box, members, tally, edge, cls):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _width(edge, cls, box, skip, add):  # type: ignore[no-untyped-def]
+def _width(edge: Boxes, cls: int, box: Boxes, skip: int, add: int) -> np.float32:
     """The width of a class without one of its pods (-1: with all) and with another (-1: with none)."""
     axes = box.shape[1] // 2
     total = np.float32(0.0)
@@ -123,7 +131,7 @@ def _width(edge, cls, box, skip, add):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _neighbors(edge, classes, near):  # type: ignore[no-untyped-def]
+def _neighbors(edge: Boxes, classes: int, near: Integers) -> None:
     """Per class of a window, those whose boxes are nearest. Changes `near`."""
     axes, way = edge.shape[2], np.empty(_NEAR, np.float32)
     for one in range(classes):
@@ -144,7 +152,7 @@ def _neighbors(edge, classes, near):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _grown(box, edge, near, pod, here, choice):  # type: ignore[no-untyped-def]
+def _grown(box: Boxes, edge: Boxes, near: Integers, pod: int, here: int, choice: Integers) -> None:
     """The near classes that grow least with a pod, -1 for none. Changes `choice`."""
     least, next_least = np.float32(np.inf), np.float32(np.inf)
     choice[0] = choice[1] = -1
@@ -161,7 +169,17 @@ def _grown(box, edge, near, pod, here, choice):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _gain(box, weight, members, tally, edge, pod, here, there, k):  # type: ignore[no-untyped-def]
+def _gain(
+    box: Boxes,
+    weight: Weights,
+    members: Integers,
+    tally: Integers,
+    edge: Boxes,
+    pod: int,
+    here: int,
+    there: int,
+    k: int,
+) -> tuple[float, int]:
     """What is lost less if a pod goes to another class, and the pod that comes for it: -1 for none."""
     rows, people = weight[pod, 0], weight[pod, 1]
     now = edge[here, 4, 0] * tally[here, 2] + edge[there, 4, 0] * tally[there, 2]
@@ -183,7 +201,7 @@ def _gain(box, weight, members, tally, edge, pod, here, there, k):  # type: igno
 
 
 @helper
-def _move(weight, members, tally, pod, here, there):  # type: ignore[no-untyped-def]
+def _move(weight: Weights, members: Integers, tally: Integers, pod: int, here: int, there: int) -> None:
     """A pod goes from one class of a window to another."""
     at = 0
     while members[here, at] != pod:
@@ -198,7 +216,7 @@ def _move(weight, members, tally, pod, here, there):  # type: ignore[no-untyped-
 
 
 @kernel
-def share_windows(pods, k, worth, begin, end, member):  # type: ignore[no-untyped-def]
+def share_windows(pods: PodRuns, k: int, worth: np.float32, begin: int, end: int, member: Integers) -> None:
     """Move pods to near classes, or exchange two, where that loses less; classes keep k rows. Changes `member`.
 
     worth       the share of its class's width that a pod must make to be worth moving

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sequester.methods.pods.pairing.couples import nearest
 from sequester.methods.pods.pairing.matching import fill
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -17,6 +17,7 @@ Places = NDArray[np.float64]
 Barred = NDArray[np.bool_] | None
 
 _NEAR = 16
+"""People near a pod, and pods near a person, who are arcs of the assignment."""
 
 _ANY_PRICE = 1e3
 """More than any two people are apart."""
@@ -125,7 +126,7 @@ def new_pods(
     place: Places,
     new: Integers,
     label: Integers,
-    bounds: Bounds,
+    bounds: LabelBounds,
     seats: int,
     price: float,
     barred: Barred = None,
@@ -163,7 +164,7 @@ def join(
     place: Places,
     people: Integers,
     label: Integers,
-    bounds: Bounds,
+    bounds: LabelBounds,
     price: float,
     barred: Barred = None,
 ) -> Integers:
@@ -192,7 +193,7 @@ def attach(
     place: Places,
     label: Integers,
     new: NDArray[np.bool_],
-    bounds: Bounds,
+    bounds: LabelBounds,
     barred: Barred = None,
 ) -> Benches:
     """Newcomers who are alone sit with the nearest new couple, as a third, where bounds allow: a decoy less.
@@ -221,7 +222,7 @@ def attach(
     return Benches(found.taken[kept], found.label[kept])
 
 
-def may_join(benches: Benches, pod: Integers, label: Integers, bounds: Bounds) -> NDArray[np.bool_]:
+def may_join(benches: Benches, pod: Integers, label: Integers, bounds: LabelBounds) -> NDArray[np.bool_]:
     """Whether a pod with one seat of this label more keeps every bound."""
     fits = np.ones(len(pod), np.bool_)
     own = benches.label[pod]

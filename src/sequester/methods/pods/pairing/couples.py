@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.pairing.matching import match
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
 FEW = 8.0
-"""What a type that one couple is expected to have costs, times the share of people who leave each time."""
+"""What a type that one couple is expected to have costs, times the share of people who leave each time: whoever is left
+of a rare type finds nobody. What it is worth is in `experiments/pods_ablation`, as of `LINK`."""
 
 LINK = 0.5
 """What each person costs whom a new link adds, where lineages are bounded."""
 
 _APART = 64.0
-"""How far apart people are put who cannot be partners at all."""
+"""How far apart people are put who cannot be partners at all: farther than any two are."""
 
 _NEAR_ENOUGH = 0.2
 """Half the distance up to which those of one type are paired before newcomers are looked at."""
@@ -48,6 +49,7 @@ class _Pace:
 
 
 _CARE = _Pace(2_500, 24, 12, 32, 8)
+"""What it comes to is measured against the cheapest flow by `python -m benchmarks pods-matching`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +96,7 @@ class Singles:
 
 def pair(
     people: Singles,
-    bounds: Bounds,
+    bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
     *,
@@ -119,7 +121,7 @@ def pair(
     return partner
 
 
-def loosen(people: Singles, bounds: Bounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
+def loosen(people: Singles, bounds: LabelBounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
     """Whoever is left alone, and the couples nearby, paired once more with care. Changes `partner`."""
     _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked), partner)
 
@@ -138,7 +140,7 @@ def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
 class _Rules:
     """Who may be whose partner; lineages as they are by now."""
 
-    bounds: Bounds
+    bounds: LabelBounds
     barred: NDArray[np.bool_] | None
     most: int | None
     wide: int

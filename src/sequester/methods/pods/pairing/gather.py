@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.pairing.benches import Benches, join, may_join, take_seats
-from sequester.methods.pods.task import Bounds, Task
+from sequester.methods.pods.task import LabelBounds, PodTask
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -21,9 +21,10 @@ _RARE = 0.005
 """Share of the people below which a label is rare."""
 
 _ANY_PRICE = 1e3
+"""More than any two people are apart: whoever can sit there does."""
 
 
-def gather(task: Task, place: Places, label: Integers, new: Integers) -> tuple[Benches, Integers]:
+def gather(task: PodTask, place: Places, label: Integers, new: Integers) -> tuple[Benches, Integers]:
     """Pods of as many seats as are asked for, of newcomers with rare labels; and the newcomers who are in none."""
     bounds, seats, barred = task.bounds, task.inferred, task.barred
     few = new[rare_labels(label, bounds, seats)[label[new]]]
@@ -55,14 +56,14 @@ def gather(task: Task, place: Places, label: Integers, new: Integers) -> tuple[B
     return found, np.sort(np.concatenate([others, rest, back[back >= 0]]))
 
 
-def rare_labels(label: Integers, bounds: Bounds, company: int) -> NDArray[np.bool_]:
+def rare_labels(label: Integers, bounds: LabelBounds, company: int) -> NDArray[np.bool_]:
     """Which labels few people have, or too few to have company in smaller pods."""
     count, seats = np.bincount(label, minlength=len(bounds)), bounds.seats()
     few = np.maximum(_RARE * len(label), -(-company // np.maximum(seats, 2)))
     return np.asarray((count > 0) & (count < few) & (seats <= company))
 
 
-def _planned(label: Integers, bounds: Bounds, seats: int) -> Benches:
+def _planned(label: Integers, bounds: LabelBounds, seats: int) -> Benches:
     """Empty pods with labels by how many have them, the most frequent of those left first, as bounds allow."""
     left = np.bincount(label, minlength=len(bounds)).astype(np.int64)
     found = []

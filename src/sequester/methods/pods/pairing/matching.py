@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 Costs = NDArray[np.float64]
 
 _ROUNDS = 3
-"""How often those are tried again who are left of odd cycles; hardly anybody is after that."""
+"""How often people are matched: those who are left of odd cycles are tried again, among themselves."""
 
 
 def match(count: int, one: Integers, other: Integers, cost: Costs, alone: Costs) -> Integers:

@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 Costs = NDArray[np.float64]
 
 _PASSES = 30
-"""How often partners are exchanged at most; it is done after a few, and never goes round, since each costs less."""
+"""How often partners are exchanged at most. It ends by itself, since each exchange costs less; this bounds the time."""
 
 _LESS = 1e-9
 """What must be saved for partners to be exchanged: sums in another order differ by less."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sequester.methods.pods.classes.grouping import group
 from sequester.methods.pods.pairing.benches import Benches
 from sequester.methods.pods.pairing.couples import Singles
-from sequester.methods.pods.task import Task
+from sequester.methods.pods.task import PodTask
 
 Integers = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ _LEAVING = 0.01
 """Share of people who leave, up to which pods are that large."""
 
 
-def settled(task: Task, people: Singles) -> Benches:
+def settled(task: PodTask, people: Singles) -> Benches:
     """Pods of newcomers who are near each other, where bounds allow; none where people leave."""
     seats = task.inferred
     none = Benches(np.zeros((0, seats), np.int64), np.zeros((0, seats), np.int64))
@@ -43,13 +43,13 @@ def settled(task: Task, people: Singles) -> Benches:
     return Benches(taken[fits], label[fits]) if fits.any() else none
 
 
-def _stay(task: Task, people: Singles) -> bool:
+def _stay(task: PodTask, people: Singles) -> bool:
     """Whether hardly anybody leaves, as far as is known."""
     leaving = people.leaving if task.before.pods else task.leaving
     return leaving is not None and leaving <= _LEAVING
 
 
-def _within_bounds(task: Task, label: Integers) -> NDArray[np.bool_]:
+def _within_bounds(task: PodTask, label: Integers) -> NDArray[np.bool_]:
     """Whether no value has more than its share of a pod."""
     fits = np.ones(len(label), np.bool_)
     seats = (label >= 0).sum(axis=1)
@@ -63,7 +63,7 @@ def _within_bounds(task: Task, label: Integers) -> NDArray[np.bool_]:
     return fits
 
 
-def _possible(task: Task, taken: Integers, label: Integers) -> NDArray[np.bool_]:
+def _possible(task: PodTask, taken: Integers, label: Integers) -> NDArray[np.bool_]:
     """Whether everybody could have every label of her pod, as far as others know."""
     fits = np.ones(len(label), np.bool_)
     if task.barred is None:
