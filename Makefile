@@ -11,7 +11,7 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.test
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --durations=25 --durations-min=5
 
 # A fault at every system call of a first and a next publish, kills at random moments, flipped bits, ledgers put back,
 # races, servers that die: real processes, about twenty minutes.
