@@ -17,7 +17,8 @@ from numba import typeof
 import sequester as package
 from command import invoke, sequester
 from sequester.methods.class_guard.limits import Limits
-from sequester.methods.mondrian.node_kernels import Crowd, Rule
+from sequester.methods.mondrian.node_kernels import Lineup
+from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.signatures import KERNELS, TUPLES, types_of
 from sequester.publish.rehearsal import TASKS
 from sequester.publish.warm_up import Warmth
@@ -110,7 +111,7 @@ def test_every_task_can_be_done(task: str) -> None:
 
 
 def test_tuples_are_written_as_they_are() -> None:
-    for kind in (Limits, Crowd, Rule):
+    for kind in (Limits, Lineup, SeriesLimits):
         place, fields = TUPLES[kind.__name__]
         assert place.endswith(kind.__name__)
         assert len(types_of(fields)) == len(kind._fields)

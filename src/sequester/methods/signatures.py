@@ -11,30 +11,33 @@ from typing import Any
 LIMITS = "i8 i8[:] i8[:] i8[:] i8[:] f8[:] i8[:] i8[:] i8[:] f8[:] i8[:] f8[:] i4[:,:] i8[:]"
 TUPLES = {
     "Limits": ("class_guard.limits.Limits", LIMITS),
-    "Crowd": ("mondrian.node_kernels.Crowd", "i4[:,:] i4[:,:] i4[:,:] i8[:,:] i8[:] i4[:] b1[:]"),
-    "Rule": ("mondrian.node_kernels.Rule", "i8 i8[:] i8[:] i8[:] b1 b1"),
+    "Deck": ("mondrian.cut_kernels.Deck", "i4[:,:] i4[:,:] i4[:]"),
+    "Scale": ("mondrian.cut_kernels.Scale", "f8[:] i8[:]"),
+    "KnownPeople": ("mondrian.cut_kernels.KnownPeople", "i4[:,:] i8"),
+    "Lineup": ("mondrian.node_kernels.Lineup", "i4[:,:] i4[:,:] i4[:,:] i8[:,:] i8[:] i4[:] b1[:]"),
+    "SeriesLimits": ("series_guard.limits.SeriesLimits", "i8 i8[:] i8[:] i8[:] b1 b1"),
+    "Window": ("mondrian.regroup_kernels.Window", "i8[:,:] i8[:] f8[:,:] f8[:] i8[:] i8[:]"),
+    "Pace": ("mondrian.regroup_kernels.Pace", "i8 i8 i8 i8"),
+    "Spans": ("mondrian.search_kernels.Spans", "i8[:] i8[:] i8[:] i8[:] f8[:]"),
+    "Ways": ("mondrian.search_kernels.Ways", "b1[:] b1[:] b1[:] f8[:] i8 i8"),
+    "Results": ("mondrian.search_kernels.Results", "f8[:,:] i2[:,:]"),
 }
 """What is given as named tuples: where they are, and the types of their fields."""
 
 # Those that take longest come first, so that two processes end together.
 KERNELS = {
-    "mondrian.search_kernels.search_nodes": (
-        "i8[:] i8[:] i8[:] i8[:] f8[:] Crowd Rule Limits f8[:] i8[:] i8 i8 i8 f8[:,:] i2[:,:]"
-    ),
+    "mondrian.search_kernels.search_nodes": "Spans Lineup SeriesLimits Limits Scale Ways Results",
     "cluster.join_kernels.merge_windows": (
         "i4[:,:] i4[:] i4[:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits f8 i8 b1 i4[:]"
     ),
-    "mondrian.cut_kernels.cut_rows": "i4[:,:] i4[:,:] i4[:] i8 i8 i8 i8 f8[:] i8[:] i4[:,:] i8 Limits",
-    "mondrian.regroup_kernels.regroup": (
-        "f8[:,:] i4[:,:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] Limits i8 i8 i8"
-    ),
+    "mondrian.cut_kernels.cut_rows": "Deck i8 i8 i8 i8 Scale KnownPeople Limits",
+    "mondrian.regroup_kernels.regroup": "Window i8 f8[:,:] i4[:,:] Limits Pace",
     "cluster.join_kernels.move_windows": "i4[:,:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits i8 i4[:]",
     "series_guard.pair_kernels.small_differences": "i4[:] i4[:] i8[:] i8 i8 i8",
     "loops.tree.unit_tree": "f8[:,:] f8[:]",
     "series_guard.pair_kernels.surpluses": "i4[:] i4[:] i8[:] i8[:,:] i8[:,:] i8[:] i8 b1[:]",
     "loops.tree.safe_classes": "i8[:] i4[:,:] i8 Limits",
     "cluster.join_kernels.take_nearest": "i8[:] f8[:,:] f8[:,:] i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8 b1",
-    "loops.tree.hull_costs": "i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8[:]",
     "series_guard.path_kernels.determined_people": "i8[:] i8[:] i8[:,:] b1[:] i8[:]",
     "mondrian.cut_kernels.bound_runs": "i4[:,:] i4[:] i8[:]",
     "cluster.join_kernels.bound_members": "i4[:] i4[:,:] i8",

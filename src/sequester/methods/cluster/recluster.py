@@ -28,12 +28,12 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, hulls
 from sequester.methods.cluster.join import cluster, clusters, in_order
 from sequester.methods.mondrian.forest import Forest, Progress
 from sequester.methods.mondrian.republish import TRIALS_REGROUPED
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
-from sequester.methods.stock import Stock, around, hulls
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
+from sequester.methods.stock import Stock, around
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -71,7 +71,7 @@ def recluster(
     watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
         return around(cluster(codes, domains, guard, similarity=similarity), past, codes)
-    stock = Stock.of(past, watch.columns, codes, domains, guard, cuts="gain", regroup=False)
+    stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts="gain", regroup=False)
     table = _Table(past, watch, codes, domains, guard, stock, similarity)
 
     def settled(*, fill: bool) -> Classes:
@@ -114,7 +114,7 @@ class _Table:
     @cached_property
     def fresh(self) -> Mask:
         """Per record, whether its person was never published."""
-        found: Mask = self.watch.columns.person[self.past.person] < 0
+        found: Mask = self.watch.past_classes.person[self.past.person] < 0
         return found
 
     @cached_property
@@ -198,17 +198,17 @@ class _Table:
     def signature(self) -> Longs:
         """Per person, a number for her values in all views that do not change; of no meaning where they are unknown."""
         found = np.zeros(len(self.past.first.people), np.int64)
-        for terms in self.watch.terms:
+        for terms in self.watch.views:
             found = np.unique(found * terms.values + np.maximum(terms.value, 0), return_inverse=True)[1].ravel()
         return found
 
     def _deniable(self, hosts: Longs, torn: Longs) -> Mask:
         """(clusters, hosts) whether a host's earlier classes and the cluster share a second value."""
-        columns, first = self.watch.columns, len(self.watch.columns.lo) - self.old
+        columns, first = self.watch.past_classes, len(self.watch.past_classes.lo) - self.old
         before = columns.person[self.past.person[hosts]]
         found = np.ones((len(torn), len(hosts)), np.bool_)
         back = np.flatnonzero(before >= 0)
-        for terms in self.watch.terms if len(back) else ():
+        for terms in self.watch.views if len(back) else ():
             open_ = np.ones((len(back), terms.values), np.bool_)
             for column in columns.path[before[back]].T:
                 open_ &= (terms.table[column] > 0) | (column < 0)[:, None]
@@ -382,7 +382,7 @@ class _Table:
         placed[judged] = compact
         block[judged[~good[block[judged]]]] = -1
         verdict = self.watch.judge_blocks(placed, lo, hi, block)
-        good[: len(verdict)] &= verdict[: len(good)] == Verdict.YES.value
+        good[: len(verdict)] &= verdict[: len(good)] == Answer.YES.value
         return good
 
     def _neighbours(self, codes: Ints) -> Longs:

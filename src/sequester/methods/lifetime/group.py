@@ -278,15 +278,16 @@ class _Table:
         """
         from sequester.methods.mondrian import cut_kernels as kernels
 
-        nobody, scale = np.zeros((0, 0), np.int32), side_by_side(self.domains)
+        scale = kernels.Scale(*side_by_side(self.domains))
         limits, values = self._usual()
         whole = mondrian(self.codes, self.domains, replace(self.guard, limits=limits, values=values))
         order = np.argsort(whole.member, kind="stable").astype(np.int32)
         rows = np.ascontiguousarray(self.codes[:, order].T)
         only_k, nothing = under_k(limits.k), np.zeros((len(order), 0), np.int32)
         ends = np.append(0, np.cumsum(whole.size)).tolist()
+        deck = kernels.Deck(rows, nothing, order)
         found = [
-            kernels.cut_rows(rows, nothing, order, begin, end, 0, kernels.GAIN, *scale, nobody, 0, only_k)
+            kernels.cut_rows(deck, begin, end, 0, kernels.GAIN, scale, kernels.NOBODY, only_k)
             for begin, end in pairwise(ends)
         ]
         starts = np.append(np.sort(np.concatenate(found)), len(order)).astype(np.int64)
