@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError, PolicyError
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, hulls
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
-from sequester.methods.stock import hulls
 
 if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
