@@ -11,12 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import typeof
 
 import sequester as package
 from command import invoke, sequester
 from sequester.methods.class_guard.limits import Limits
+from sequester.methods.cluster.box_kernels import Records, Windows
+from sequester.methods.cluster.merge_kernels import Joining
+from sequester.methods.cluster.near_kernels import Hosts, Seekers
 from sequester.methods.mondrian.node_kernels import Crowd, Rule
 from sequester.methods.signatures import KERNELS, TUPLES, types_of
 from sequester.publish.rehearsal import TASKS
@@ -110,11 +114,13 @@ def test_every_task_can_be_done(task: str) -> None:
 
 
 def test_tuples_are_written_as_they_are() -> None:
-    for kind in (Limits, Crowd, Rule):
+    for kind in (Limits, Crowd, Rule, Records, Windows, Joining, Seekers, Hosts):
         place, fields = TUPLES[kind.__name__]
         assert place.endswith(kind.__name__)
         assert len(types_of(fields)) == len(kind._fields)
     assert types_of("i8 f8 b1") == tuple(map(typeof, (1, 1.0, True)))
+    # Numba has another type for tuples whose fields are all alike.
+    assert types_of("Windows") == (typeof(Windows(*[np.zeros(1, np.int64)] * 3)),)
 
 
 @slow
