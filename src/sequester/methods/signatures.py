@@ -40,6 +40,7 @@ KERNELS = {
     "loops.tree.hull_costs": "i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8[:]",
     "series_guard.path_kernels.determined_people": "i8[:] i8[:] i8[:,:] b1[:] i8[:]",
     "mondrian.cut_kernels.bound_runs": "i4[:,:] i4[:] i8[:]",
+    "cluster.near_kernels.bound_members": "i4[:] i4[:,:] i8",
     "loops.tree.choose": "i8[:] i8[:] f8[:,:]",
 }
 
