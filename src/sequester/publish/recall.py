@@ -51,6 +51,7 @@ def recall(
         view, permanent, codes, names = sight.view, sight.permanent, sight.codes, sight.names
         history = History(
             attribute=view.name,
+            element=sight.element,
             values=names,
             k=policy.protect.k,
             inferred=policy.protect.inferred,

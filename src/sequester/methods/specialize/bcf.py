@@ -210,17 +210,17 @@ def limits_of(past: Past, guard: ClassGuard, views: Sequence[int]) -> tuple[Limi
     distinct, recursive_l = np.zeros(count, np.int64), np.zeros(count, np.int64)
     entropy = np.zeros(count, np.float64)
     recursive = np.zeros(count, np.int64), np.ones(count, np.int64)
-    unused = list(range(guard.values.shape[1]))
+    guarded = {(view.name, view.element): column for column, view in enumerate(guard.views)}
     for place, view in enumerate(views):
         inside = slice(int(first[place]), int(first[place + 1]))
-        bounds = past.histories[view].bounds
+        history = past.histories[view]
+        bounds = history.bounds
         if any(bound < 1 for bound in {id(bound): bound for bound in bounds}.values()):
             numerator[inside] = [bound.numerator for bound in bounds]
             denominator[inside] = [bound.denominator if bound < 1 else 0 for bound in bounds]
-        match = next((one for one in unused if _same(guard.values[:, one], past.value[view])), None)
+        match = guarded.get((history.attribute, history.element))
         if match is None:
             continue
-        unused.remove(match)
         codes, of = np.unique(past.value[view], return_index=True)
         theirs = guard.values[of, match]
         numerator[inside][codes], denominator[inside][codes] = own.numerator[theirs], own.denominator[theirs]
@@ -245,12 +245,6 @@ def limits_of(past: Past, guard: ClassGuard, views: Sequence[int]) -> tuple[Limi
     )
     bounded = np.array([bool((denominator[a:b] > 0).any()) for a, b in pairwise(first.tolist())], np.bool_)
     return limits, bounded | (distinct > 1) | (entropy > 0) | (recursive_l > 0)
-
-
-def _same(one: Ints, other: Ints) -> bool:
-    """Whether two columns of codes tell the same records apart."""
-    pairs = len(np.unique(one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other))
-    return pairs == len(np.unique(one)) == len(np.unique(other))
 
 
 def blocked_by(past: Past, domains: Sequence[Hierarchy]) -> tuple[Mask, ...] | None:
