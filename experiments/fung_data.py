@@ -53,7 +53,7 @@ class Tables:
         """Nothing published yet."""
         kinds = int(self.joint.max()) + 1
         return History(
-            attribute="sensitive",
+            attribute=" and ".join(self.policy.sensitive),
             values=tuple(f"s{code}" for code in range(kinds)),
             k=self.policy.protect.k,
             bounds=(1,) * kinds,  # type: ignore[arg-type]

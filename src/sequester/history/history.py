@@ -34,6 +34,7 @@ class History:
     """What the world knows about one sensitive attribute (or one combination of several).
 
     attribute  its name
+    element    where it is about one element of the attribute's sets, or about its values that stay: which
     values     the published name of every value
     k, bounds  what is required: people, and per value the largest confidence (1: not bounded)
     inferred   fewest rows that anything inferred from several releases may come down to; None: k
@@ -67,6 +68,7 @@ class History:
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None
     inferred: int | None = None
+    element: str | None = None
 
     def __repr__(self) -> str:
         return f"<History of {self.attribute}: {len(self.releases)} releases, {len(self.people)} people>"

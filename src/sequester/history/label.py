@@ -200,7 +200,7 @@ class Rows:
 
 
 def _of_rows(base: History) -> History:
-    return replace(base, attribute=WHOLE_ROW, permanent=True, notes=())
+    return replace(base, attribute=WHOLE_ROW, element=None, permanent=True, notes=())
 
 
 def _counted(base: History, labels: Labels, rows: Sequence[Codes | None]) -> History:

@@ -133,6 +133,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         notes.append(_MIDPOINTS)
     return History(
         attribute=sight.view.name,
+        element=sight.element,
         values=sight.names,
         k=policy.protect.k,
         inferred=policy.protect.inferred,

@@ -33,6 +33,7 @@ class Sight:
     codes   per record, the code of its value among `names`
     of      per code of the attribute (where the view is of one), the code here
     kept    of changing values, the code of people who have a value that stays
+    part    where it tells less than the view does: what about
     """
 
     view: View
@@ -42,6 +43,12 @@ class Sight:
     permanent: bool
     of: Codes | None = None
     kept: int | None = None
+    part: str | None = None
+
+    @property
+    def element(self) -> str | None:
+        """With the view's name, what it is of: two sights of one name are of different elements, or parts."""
+        return self.view.element if self.part is None else self.part
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
@@ -119,6 +126,7 @@ def _sights(
             permanent=permanent,
             of=None if view.of is None else number[view.of],
             kept=None if permanent else len(places),
+            part=STAYS if permanent else OTHER,
         )
 
 
@@ -134,4 +142,5 @@ def _compacted(sight: Sight) -> Sight:
         permanent=sight.permanent,
         of=None if sight.of is None else place[sight.of],
         kept=None if sight.kept is None or place[sight.kept] < 0 else int(place[sight.kept]),
+        part=sight.part,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,11 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
+if TYPE_CHECKING:
+    from sequester.methods.full_domain.node_kernels import CellTable
+
 _LARGEST_WORD = 2**62
+"""Sums of codes below this fit into 64 bits with room to spare."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +58,13 @@ class Cells:
             pair_count=pair_count.astype(np.int64),
             of_record=member[:records],
         )
+
+    @property
+    def table(self) -> CellTable:
+        """The same for compiled loops."""
+        from sequester.methods.full_domain.node_kernels import CellTable
+
+        return CellTable(self.codes, self.size, self.known, self.pair_start, self.pair_value, self.pair_count)
 
     def classes(
         self,

@@ -104,6 +104,7 @@ class _Course:
         of = self.trajectories.of
         history = History(
             attribute=sight.view.name,
+            element=sight.element,
             values=names,
             k=policy.protect.k,
             inferred=policy.protect.inferred,

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
 from sequester.methods.class_guard.limits import compares_with_table, safe
+
+SAFE, SUPPRESSED, HERITAGE, EXTRA, EXTRA_HERITAGE, CLASSES, KEPT, SQUARES, SQUARES_OUT, SQUARES_HERITAGE = range(10)
+"""What a judged node is told by, in this order; see `judge_node`."""
+WITNESS, BY_SIZE = SUPPRESSED, HERITAGE
+"""Where nothing may be suppressed and not all is safe, these are in the place of what is suppressed."""
+
+
+class CellTable(NamedTuple):
+    """The distinct quasi-identifiers of a table: see `Cells`."""
+
+    codes: NDArray[np.int32]
+    size: NDArray[np.int64]
+    known: NDArray[np.int64]
+    pair_start: NDArray[np.int64]
+    pair_value: NDArray[np.int32]
+    pair_count: NDArray[np.int64]
+
+
+class Recoding(NamedTuple):
+    """The levels of one node.
+
+    first_leaf  where the leaves of each attribute begin when all lie side by side
+    key, word   per leaf, what it adds to a class's key; per attribute, to which of the `words` of the key
+    span        number of possible keys where that is small enough to index by, 0 to hash; `table` is room to work
+    cost, lost  per leaf, what publishing a record at these levels loses, and what leaving it out loses
+    """
+
+    first_leaf: NDArray[np.int64]
+    key: NDArray[np.int64]
+    word: NDArray[np.int64]
+    words: int
+    span: int
+    table: NDArray[np.int32]
+    cost: NDArray[np.float64]
+    lost: NDArray[np.float64]
 
 
 @helper
@@ -19,16 +55,16 @@ def classify(keys, span, table):
     count, words = keys.shape
     member = np.empty(count, np.int32)
     owner = np.empty(count, np.int32)
-    found = 0
+    classes = 0
     if span > 0:
         table[:span] = -1
         for cell in range(count):
             slot = keys[cell, 0]
             if table[slot] < 0:
-                table[slot] = found
-                found += 1
+                table[slot] = classes
+                classes += 1
             member[cell] = table[slot]
-        return member, found
+        return member, classes
     table[:] = -1
     mask = table.size - 1
     for cell in range(count):
@@ -40,10 +76,10 @@ def classify(keys, span, table):
         while True:
             other = table[slot]
             if other < 0:
-                table[slot] = found
-                owner[found] = cell
-                member[cell] = found
-                found += 1
+                table[slot] = classes
+                owner[classes] = cell
+                member[cell] = classes
+                classes += 1
                 break
             same = True
             for word in range(words):
@@ -53,11 +89,11 @@ def classify(keys, span, table):
                 member[cell] = other
                 break
             slot = (slot + 1) & mask
-    return member, found
+    return member, classes
 
 
 @kernel
-def classify_cells(keys: Any, span: int, table: Any):
+def classify_cells(keys, span, table):
     """`classify`, to be called from outside."""
     return classify(keys, span, table)
 
@@ -71,27 +107,14 @@ def _cell_of(member, number, size):
 
 
 @kernel
-def forbid_nodes(
-    cells: Any,
-    size: Any,
-    known: Any,
-    pair_start: Any,
-    pair_value: Any,
-    pair_count: Any,
-    joined: Any,
-    first_leaf: Any,
-    shape: Any,
-    by_value: bool,
-    needed: int,
-    limits: Any,
-):
+def forbid_nodes(cells, first_leaf, joined, shape, by_value, needed, limits):
     """All nodes at which the class of one cell, the witness, is not safe.
 
     A cell joins the class of the witness as soon as every level is high enough: `joined` has, per leaf, the first level
     at which it is in one group with the witness's. So the classes of the witness at all nodes are running sums over
     the lattice, whose nodes are numbered in C order. `by_value` says whether values must be looked at, or sizes do.
     """
-    width, count = cells.shape
+    width, count = cells.codes.shape
     nodes = 1
     for attribute in range(width):
         nodes *= shape[attribute]
@@ -100,12 +123,12 @@ def forbid_nodes(
     for cell in range(count):
         node = 0
         for attribute in range(width):
-            node = node * shape[attribute] + joined[first_leaf[attribute] + cells[attribute, cell]]
-        sums[node, 0] += size[cell]
-        sums[node, 1] += known[cell]
+            node = node * shape[attribute] + joined[first_leaf[attribute] + cells.codes[attribute, cell]]
+        sums[node, 0] += cells.size[cell]
+        sums[node, 1] += cells.known[cell]
         if by_value:
-            for pair in range(pair_start[cell], pair_start[cell + 1]):
-                sums[node, 2 + pair_value[pair]] += pair_count[pair]
+            for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
+                sums[node, 2 + cells.pair_value[pair]] += cells.pair_count[pair]
     stride = 1
     for attribute in range(width - 1, -1, -1):
         block = stride * shape[attribute]
@@ -122,137 +145,145 @@ def forbid_nodes(
     return forbidden
 
 
-@kernel
-def judge_node(
-    cells: Any,
-    size: Any,
-    known: Any,
-    pair_start: Any,
-    pair_value: Any,
-    pair_count: Any,
-    key: Any,
-    word: Any,
-    words: int,
-    span: int,
-    table: Any,
-    first_leaf: Any,
-    cost: Any,
-    lost: Any,
-    may_suppress: bool,
-    needed: int,
-    limits: Any,
-    hereditary: Any,
-):
-    """Judge the table recoded by one node; `cells` are its distinct quasi-identifiers (attributes, cells).
+@helper(inline="always")
+def _recode(cells, recoding):
+    """The class of every cell at these levels, and how many there are."""
+    keys = np.zeros((cells.size.size, recoding.words), np.int64)
+    for attribute in range(cells.codes.shape[0]):
+        base, place = recoding.first_leaf[attribute], recoding.word[attribute]
+        for cell in range(cells.size.size):
+            keys[cell, place] += recoding.key[base + cells.codes[attribute, cell]]
+    return classify(keys, recoding.span, recoding.table)
 
-    key, word     per leaf, what it adds to which word of a class's key at this node's levels
-    cost, lost    per leaf, what publishing a record at this node's levels loses, and what leaving it out loses
-    needed        people of the population that every class must fit, with `known` of them in each cell
+
+@helper(inline="always")
+def _smallest_bad(totals, around, k, needed):
+    """The smallest class that is too small or fits too few of the population, which tells most; -1: none."""
+    worst = -1
+    for number in range(totals.size):
+        bad = totals[number] > 0 and (totals[number] < k or around[number] < needed)
+        if bad and (worst < 0 or totals[number] < totals[worst]):
+            worst = number
+    return worst
+
+
+@helper(inline="always")
+def _by_class(member, classes):
+    """Cells in the order of their classes, and where each class begins."""
+    begin = np.zeros(classes + 1, np.int64)
+    for cell in range(member.size):
+        begin[member[cell] + 1] += 1
+    for number in range(classes):
+        begin[number + 1] += begin[number]
+    place = begin[:-1].copy()
+    ordered = np.empty(member.size, np.int64)
+    for cell in range(member.size):
+        ordered[place[member[cell]]] = cell
+        place[member[cell]] += 1
+    return begin, ordered
+
+
+@helper(inline="always")
+def _count_values(cells, inside, counts):
+    counts[:] = 0
+    for cell in inside:
+        for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
+            counts[cells.pair_value[pair]] += cells.pair_count[pair]
+
+
+@helper(inline="always")
+def _drop(cells, recoding, inside, kept, by_heritage, result):
+    """Leave out a class, and count what that costs."""
+    total = 0
+    for cell in inside:
+        kept[cell] = False
+        total += cells.size[cell]
+        spared = 0.0
+        for attribute in range(cells.codes.shape[0]):
+            leaf = recoding.first_leaf[attribute] + cells.codes[attribute, cell]
+            spared += recoding.lost[leaf] - recoding.cost[leaf]
+        saved = cells.size[cell] * spared
+        result[EXTRA] += saved
+        if by_heritage:
+            result[EXTRA_HERITAGE] += saved
+    result[SUPPRESSED] += total
+    result[SQUARES_OUT] += float(total) ** 2
+    if by_heritage:
+        result[HERITAGE] += total
+        result[SQUARES_HERITAGE] += float(total) ** 2
+
+
+@helper(inline="always")
+def _compare_with_kept(cells, kept, first, reference):
+    """Make the kept cells what closeness compares with."""
+    reference[:] = 0
+    for cell in range(kept.size):
+        if kept[cell]:
+            for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
+                reference[cells.pair_value[pair]] += cells.pair_count[pair]
+    for view in range(first.size - 1):
+        total = 0.0
+        for value in range(first[view], first[view + 1]):
+            total += reference[value]
+        for value in range(first[view], first[view + 1]):
+            reference[value] /= max(total, 1.0)
+
+
+@kernel
+def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
+    """Judge the table recoded by one node.
+
+    needed        people of the population that every class must fit
     hereditary    the criteria under which every part of an unsafe class is unsafe; the search may reason with those
     Returns whether all is safe, records suppressed (by all and by hereditary criteria), what suppression costs beyond
     generalization (by all and by hereditary), classes, safe classes, sums of squared sizes (all and suppressed, the
     latter by all and by hereditary), and the cells kept. Where nothing may be suppressed and not all is safe, the
     second is a cell of an unsafe class instead, a witness, and the third whether its size alone tells.
     """
-    width, count = cells.shape
-    keys = np.zeros((count, words), np.int64)
-    for attribute in range(width):
-        base = first_leaf[attribute]
-        w = word[attribute]
-        for cell in range(count):
-            keys[cell, w] += key[base + cells[attribute, cell]]
-    member, classes = classify(keys, span, table)
-    totals = np.zeros(classes, np.int64)
-    around = np.zeros(classes, np.int64)
+    count, k = cells.size.size, limits.k
+    member, classes = _recode(cells, recoding)
+    totals, around = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     for cell in range(count):
-        totals[member[cell]] += size[cell]
-        around[member[cell]] += known[cell]
-    kept = np.ones(count, np.bool_)
-    result = np.zeros(10, np.float64)
-    if not may_suppress:
-        # The smallest class is the most telling witness.
-        worst: Any = np.int64(-1)
-        for number in range(classes):
-            bad = totals[number] > 0 and (totals[number] < limits.k or around[number] < needed)
-            if bad and (worst < 0 or totals[number] < totals[worst]):
-                worst = number
-        if worst >= 0:
-            result[1] = _cell_of(member, worst, size)
-            result[2] = 1
-            return result, kept
-    # Cells in the order of their classes, so that one small array of counts serves all classes in turn.
-    begin = np.zeros(classes + 1, np.int64)
-    for cell in range(count):
-        begin[member[cell] + 1] += 1
+        totals[member[cell]] += cells.size[cell]
+        around[member[cell]] += cells.known[cell]
+    kept, result = np.ones(count, np.bool_), np.zeros(10, np.float64)
+    worst = np.int64(-1) if may_suppress else _smallest_bad(totals, around, k, needed)
+    if worst >= 0:
+        result[WITNESS], result[BY_SIZE] = _cell_of(member, worst, cells.size), 1
+        return result, kept
+    # In the order of their classes, so that one small array of counts serves all classes in turn.
+    begin, ordered = _by_class(member, classes)
+    counts = np.zeros(limits.numerator.size, np.int64)
+    is_dropped, close = np.zeros(classes, np.bool_), compares_with_table(limits)
     for number in range(classes):
-        begin[number + 1] += begin[number]
-    place = begin[:-1].copy()
-    ordered = np.empty(count, np.int32)
-    for cell in range(count):
-        ordered[place[member[cell]]] = cell
-        place[member[cell]] += 1
-    values = limits.numerator.size
-    counts = np.zeros(values, np.int64)
-    close = compares_with_table(limits)
-    dropped = np.zeros(classes, np.bool_)
-    for number in range(classes):
-        dropped[number] = totals[number] == 0
+        is_dropped[number] = totals[number] == 0
     changed = True
     while changed:
         # Closeness compares with the published table, so what is suppressed changes what is compared with.
         changed = False
         for number in range(classes):
-            if dropped[number]:
+            if is_dropped[number]:
                 continue
-            ok = totals[number] >= limits.k and around[number] >= needed
+            ok = totals[number] >= k and around[number] >= needed
             by_heritage = not ok
-            if ok and values > 0:
-                counts[:] = 0
-                for i in range(begin[number], begin[number + 1]):
-                    cell = ordered[i]
-                    for pair in range(pair_start[cell], pair_start[cell + 1]):
-                        counts[pair_value[pair]] += pair_count[pair]
+            inside = ordered[begin[number] : begin[number + 1]]
+            if ok and counts.size > 0:
+                _count_values(cells, inside, counts)
                 ok = safe(counts, totals[number], limits)
                 by_heritage = not ok and not safe(counts, totals[number], hereditary)
             if ok:
                 continue
             if not may_suppress:
-                result[1] = _cell_of(member, number, size)
+                result[WITNESS] = _cell_of(member, number, cells.size)
                 return result, kept
-            dropped[number] = True
-            changed = close
-            square = float(totals[number]) ** 2
-            result[1] += totals[number]
-            result[8] += square
-            if by_heritage:
-                result[2] += totals[number]
-                result[9] += square
-            for i in range(begin[number], begin[number + 1]):
-                cell = ordered[i]
-                kept[cell] = False
-                saved = 0.0
-                for attribute in range(width):
-                    leaf = first_leaf[attribute] + cells[attribute, cell]
-                    saved += lost[leaf] - cost[leaf]
-                result[3] += size[cell] * saved
-                if by_heritage:
-                    result[4] += size[cell] * saved
+            is_dropped[number], changed = True, close
+            _drop(cells, recoding, inside, kept, by_heritage, result)
         if changed:
-            limits.reference[:] = 0
-            for cell in range(count):
-                if kept[cell]:
-                    for pair in range(pair_start[cell], pair_start[cell + 1]):
-                        limits.reference[pair_value[pair]] += pair_count[pair]
-            for view in range(limits.first.size - 1):
-                total = 0.0
-                for value in range(limits.first[view], limits.first[view + 1]):
-                    total += limits.reference[value]
-                for value in range(limits.first[view], limits.first[view + 1]):
-                    limits.reference[value] /= max(total, 1.0)
-    result[0] = 1
+            _compare_with_kept(cells, kept, limits.first, limits.reference)
+    result[SAFE] = 1
     for number in range(classes):
         if totals[number] > 0:
-            result[5] += 1
-            result[6] += not dropped[number]
-            result[7] += float(totals[number]) ** 2
+            result[CLASSES] += 1
+            result[KEPT] += not is_dropped[number]
+            result[SQUARES] += float(totals[number]) ** 2
     return result, kept

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from sequester.methods.series_guard.guard import SeriesGuard
 
 _LARGEST_LATTICE = 20_000_000
+"""Nodes of a lattice: two bounds of each are kept, 16 bytes."""
 _LARGEST_WITNESS = 4_000_000
+"""Counts, over all nodes, up to which a witness is followed through the lattice: beyond, judging nodes is faster."""
 _SEPARABLE = ("ncp", "ail", "precision", "entropy")
 
 
@@ -147,20 +149,23 @@ class Judge:
         self._lost = np.concatenate([levels[-1] if loss == "entropy" else np.ones(len(levels[-1])) for levels in costs])
 
     def __call__(self, node: Node) -> NodeCost:
+        from sequester.methods.full_domain import node_kernels as told
+
         result, _ = self._run(node)
-        if not result[0]:
-            return NodeCost(np.inf, 0.0, np.inf, self._forbidden(int(result[1]), by_value=not result[2]))
-        suppressed, by_heritage = result[1], result[2]
+        if not result[told.SAFE]:
+            forbidden = self._forbidden(int(result[told.WITNESS]), by_value=not result[told.BY_SIZE])
+            return NodeCost(np.inf, 0.0, np.inf, forbidden)
+        suppressed, by_heritage = result[told.SUPPRESSED], result[told.HERITAGE]
         if self.base is not None:
             base = float(self.base[node])
-            cost, extra = base + result[3], result[4]
+            cost, extra = base + result[told.EXTRA], result[told.EXTRA_HERITAGE]
         elif self.loss == "dm":
-            base = result[7]
-            cost = base + self.records * suppressed - result[8]
-            extra = self.records * by_heritage - result[9]
+            base = result[told.SQUARES]
+            cost = base + self.records * suppressed - result[told.SQUARES_OUT]
+            extra = self.records * by_heritage - result[told.SQUARES_HERITAGE]
         else:
-            base = self.records / result[5]
-            cost, extra = self.records / result[6] if result[6] else np.inf, 0.0
+            base = self.records / result[told.CLASSES]
+            cost, extra = self.records / result[told.KEPT] if result[told.KEPT] else np.inf, 0.0
         return NodeCost(
             # Leaving everybody out is no release.
             cost=cost if suppressed <= self.budget and suppressed < self.records else np.inf,
@@ -180,11 +185,14 @@ class Judge:
             np.sum(levels != levels[:, [leaf]], axis=0) for levels, leaf in zip(self._levels, leaves, strict=True)
         ]
         forbidden: NDArray[np.bool_] = forbid_nodes(
-            self.cells.codes, self.cells.size, self.cells.known,
-            self.cells.pair_start, self.cells.pair_value, self.cells.pair_count,
-            np.concatenate(joined), self._first_leaf, np.array(shape),
-            by_value, self.guard.known, self.guard.limits,
-        )  # fmt: skip
+            self.cells.table,
+            self._first_leaf,
+            np.concatenate(joined),
+            np.array(shape),
+            by_value,
+            self.guard.known,
+            self.guard.limits,
+        )
         return forbidden.reshape(shape)
 
     def classes(self, node: Node) -> Classes:
@@ -199,18 +207,23 @@ class Judge:
         )
 
     def _run(self, node: Node) -> tuple[NDArray[np.float64], Any]:
-        from sequester.methods.full_domain.node_kernels import judge_node
+        from sequester.methods.full_domain.node_kernels import Recoding, judge_node
 
         groups = [self._levels[a][level] for a, level in enumerate(node)]
         scale, word, words, span = pack([int(group[-1]) + 1 for group in groups])
-        keys = np.concatenate([group * factor for group, factor in zip(groups, scale, strict=True)])
-        cost = np.concatenate([self.costs[a][level] for a, level in enumerate(node)])
-        limits = self.guard.limits
+        recoding = Recoding(
+            first_leaf=self._first_leaf,
+            key=np.concatenate([group * factor for group, factor in zip(groups, scale, strict=True)]),
+            word=word,
+            words=words,
+            span=span if span <= self._room.size else 0,
+            table=self._room,
+            cost=np.concatenate([self.costs[a][level] for a, level in enumerate(node)]),
+            lost=self._lost,
+        )
+        # The judge may compare with what is left when some is suppressed.
+        limits = self.guard.limits._replace(reference=self.guard.limits.reference.copy())
         judged: tuple[NDArray[np.float64], Any] = judge_node(
-            self.cells.codes, self.cells.size, self.cells.known,
-            self.cells.pair_start, self.cells.pair_value, self.cells.pair_count,
-            keys, word, words, span if span <= self._room.size else 0, self._room,
-            self._first_leaf, cost, self._lost, self.budget > 0, self.guard.known,
-            limits._replace(reference=limits.reference.copy()), self._hereditary,
-        )  # fmt: skip
+            self.cells.table, recoding, self.budget > 0, self.guard.known, limits, self._hereditary
+        )
         return judged

@@ -67,6 +67,17 @@ class _Run(NamedTuple):
     high: NDArray[np.int32]
 
 
+class _Aim(NamedTuple):
+    """Which cuts are looked for: how, with how many rows on both sides, and whether the best of an attribute will do.
+
+    It will where size alone counts: then every cut that is listed is safe.
+    """
+
+    mode: int
+    k: int
+    only_best: bool
+
+
 class _Room(NamedTuple):
     """Room to work in.
 
@@ -139,7 +150,7 @@ def _list_codes(rows, run, attribute, room, base, counted):
 
 
 @helper
-def _score_cuts(room, base, distinct, size, mode, k, only_best, position, cuts):
+def _score_cuts(room, base, distinct, size, aim, position, cuts):
     """List cuts of one attribute with at least k rows on both sides, all or the best one; returns how many there are.
 
     Gain cuts: what is saved of the summed ranges. Median cuts: the widest attribute first, and in it the position
@@ -151,17 +162,17 @@ def _score_cuts(room, base, distinct, size, mode, k, only_best, position, cuts):
     for i in range(distinct - 1):
         code = room.codes[i]
         below += room.histogram[base + code]
-        if below < k:
+        if below < aim.k:
             continue
-        if size - below < k:
+        if size - below < aim.k:
             break
-        if mode == GAIN:
+        if aim.mode == GAIN:
             left = position[base + code] - origin
             right = min(end - position[base + room.codes[i + 1]], 1.0)
             score = size * full - below * left - (size - below) * right
         else:
             score = full - NEARNESS * abs(2 * below - size) / size
-        if not only_best:
+        if not aim.only_best:
             room.score[cuts], room.cut[cuts] = score, base + code
             cuts += 1
         elif score > best:
@@ -183,7 +194,7 @@ def _median(room, base, size):
 
 
 @helper(inline="always")
-def _list_cuts(deck, run, room, scale, mode, k, only_best):
+def _list_cuts(deck, run, room, scale, aim):
     """Put the cuts that may be tried into the heap, not yet in order, and make the run's box tight; how many."""
     width, size = run.low.size, run.stop - run.start
     counted = True
@@ -198,12 +209,12 @@ def _list_cuts(deck, run, room, scale, mode, k, only_best):
         base = scale.first_leaf[attribute]
         distinct = _list_codes(deck.rows, run, attribute, room, base, counted)
         run.low[attribute], run.high[attribute] = room.codes[0], room.codes[distinct - 1]
-        if distinct > 1 and mode == RELAXED:
+        if distinct > 1 and aim.mode == RELAXED:
             wide = scale.position[base + run.high[attribute]] - scale.position[base + run.low[attribute]]
             room.score[cuts], room.cut[cuts] = min(wide, 1.0), base + _median(room, base, size)
             cuts += 1
         elif distinct > 1:
-            cuts = _score_cuts(room, base, distinct, size, mode, k, only_best, scale.position, cuts)
+            cuts = _score_cuts(room, base, distinct, size, aim, scale.position, cuts)
         for i in range(distinct):
             room.histogram[base + room.codes[i]] = 0
     return cuts
@@ -396,7 +407,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
         low=np.empty(width, np.int32),
         high=np.empty(width, np.int32),
     )
-    starts, runs = np.empty(1024, np.int64), 0
+    aim, starts, runs = _Aim(mode, limits.k, not guarded), np.empty(1024, np.int64), 0
     waiting = np.empty((_DEPTH, 4), np.int64)
     low, high = np.empty((_DEPTH, width), np.int32), np.empty((_DEPTH, width), np.int32)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = begin, end, 0, known.people.shape[0]
@@ -415,7 +426,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
         if size >= 2 * limits.k and size >= 2 and size > coarse:
             if guarded:
                 _count_values(deck.values, run, room.total)
-            cuts = _list_cuts(deck, run, room, scale, mode, limits.k, not guarded)
+            cuts = _list_cuts(deck, run, room, scale, aim)
             middle, attribute, code = _cut_best(deck, run, cuts, room, scale, mode, known, limits)
         if middle < 0:
             if runs == starts.size:

@@ -125,28 +125,30 @@ class Pair:
 
         Not where nobody in a small cell has a bounded value: whatever is left of fewer than k people is made of these.
         """
-        from sequester.methods.series_guard.pair_kernels import small_differences
+        from sequester.methods.series_guard.pair_kernels import Crossing, small_differences
 
         few = self.size < k
         if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in views):
             return self._blocks()
-        later = small_differences(self.second, self.first, self.size, len(self.later), len(self.earlier), k)
-        earlier = small_differences(self.first, self.second, self.size, len(self.earlier), len(self.later), k)
-        return self._blocks(earlier, later)
+        earlier, later = Crossing(self.first, self.second, self.size), Crossing(self.second, self.first, self.size)
+        return self._blocks(
+            small_differences(earlier, len(self.earlier), len(self.later), k),
+            small_differences(later, len(self.later), len(self.earlier), k),
+        )
 
     def surpluses(self, view: WatchedView) -> Mask:
         """Whether classes of one release minus any of the other must hold too much of a value."""
-        from sequester.methods.series_guard.pair_kernels import surpluses
+        from sequester.methods.series_guard.pair_kernels import Crossing, Shares, surpluses
 
         counts = self.counts(view)
-        values = view.excess(counts, self.size).any(axis=0)
+        values = np.asarray(view.excess(counts, self.size).any(axis=0))
         if not values.any():
             return self._blocks()
         earlier, later = self.earlier_counts(view), self.later_counts(view)
-        bound = view.numerator, view.denominator, values
+        shares = Shares(view.numerator, view.denominator, values)
         return self._blocks(
-            surpluses(self.first, self.second, self.size, earlier, later, *bound),
-            surpluses(self.second, self.first, self.size, later, earlier, *bound),
+            surpluses(Crossing(self.first, self.second, self.size), earlier, later, shares),
+            surpluses(Crossing(self.second, self.first, self.size), later, earlier, shares),
         )
 
     def left(self, view: WatchedView, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
@@ -155,7 +157,8 @@ class Pair:
         Exact for the cells marked, and where they are fewer than k. Where somebody left, any row may be without its
         like: then the smaller count remains, and nothing is known about the rows of newcomers (None).
         """
-        from sequester.methods.series_guard.row_kernels import rows_left
+        from sequester.methods.series_guard.pair_kernels import Crossing
+        from sequester.methods.series_guard.row_kernels import Near, rows_left
 
         counts, earlier, later = self.counts(view), self.earlier_counts(view), self.later_counts(view)
         if self.proposed.gone[self.release]:
@@ -165,9 +168,8 @@ class Pair:
             return np.asarray(found), None
         if exact is None:
             exact = np.zeros(len(self.size), np.bool_)
-        between, alone = rows_left(
-            self.first, self.second, self.size, counts, *self.near, earlier, later, view.fewest, exact
-        )
+        crossing = Crossing(self.first, self.second, self.size)
+        between, alone = rows_left(crossing, counts, Near(*self.near), earlier, later, view.fewest, exact)
         return between, alone
 
     def few(self, between: Longs, alone: Longs | None, k: int) -> Mask:

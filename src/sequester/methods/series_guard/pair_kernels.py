@@ -6,11 +6,59 @@ several independent blocks may be given side by side; every answer is per class,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
+
+
+class Crossing(NamedTuple):
+    """People by their classes in two releases: the class in one and in the other (-1: not in it), and how many."""
+
+    one: NDArray[np.int32]
+    other: NDArray[np.int32]
+    size: NDArray[np.int64]
+
+
+class Shares(NamedTuple):
+    """Per value the largest share of people who may have it, numerator / denominator, and whether to look at it."""
+
+    numerator: NDArray[np.int64]
+    denominator: int
+    is_open: NDArray[np.bool_]
+
+
+class _Links(NamedTuple):
+    """Cells between outer and inner classes, by class: those of an outer class are `by_outer[start_outer[b]:...]`."""
+
+    outer: NDArray[np.int32]
+    inner: NDArray[np.int32]
+    size: NDArray[np.int64]
+    start_outer: NDArray[np.int64]
+    by_outer: NDArray[np.int64]
+    start_inner: NDArray[np.int64]
+    by_inner: NDArray[np.int64]
+
+
+class _Ways(NamedTuple):
+    """Room for flows, by cell, and for the search of a way, by node: outer classes, then inner ones.
+
+    flow              per cell, what flows
+    spilled           per outer class, how many of its loose people are used; of surpluses, what reached an inner class
+    seen, came        when a node was seen last, and by which cell it was reached; `stamp` is the clock
+    touched, dirty    cells whose flow must be undone
+    """
+
+    flow: NDArray[np.int64]
+    spilled: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    came: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    dirty: NDArray[np.bool_]
 
 
 @helper
@@ -40,7 +88,7 @@ def _root(parent, node):
 
 
 @kernel
-def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other_block: Any):
+def near_pairs(lo, hi, block, other_lo, other_hi, other_block):
     """Pairs of boxes of one block that share a point; boxes are (boxes, attributes)."""
     blocks = 0
     for number in other_block:
@@ -48,7 +96,7 @@ def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other
     start, order = index_by(other_block, blocks)
     first = np.empty(1024, np.int32)
     second = np.empty(1024, np.int32)
-    found = 0
+    pairs = 0
     width = lo.shape[1]
     for a in range(lo.shape[0]):
         if block[a] < 0 or block[a] >= blocks:
@@ -61,118 +109,135 @@ def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other
                     meets = False
                     break
             if meets:
-                if found == first.size:
-                    first = np.append(first, np.empty(found, np.int32))
-                    second = np.append(second, np.empty(found, np.int32))
-                first[found], second[found] = a, b
-                found += 1
-    return first[:found], second[:found]
+                if pairs == first.size:
+                    first = np.append(first, np.empty(pairs, np.int32))
+                    second = np.append(second, np.empty(pairs, np.int32))
+                first[pairs], second[pairs] = a, b
+                pairs += 1
+    return first[:pairs], second[:pairs]
+
+
+@helper(inline="always")
+def _small_way(links, ways, source, outers, spill, closed, backward):
+    """Where a way ends: at a closed class, or an outer one with loose people; -1 where there is none."""
+    ways.stamp[0] += 1
+    stamp = ways.stamp[0]
+    ways.queue[0] = source
+    ways.seen[source], ways.came[source] = stamp, -1
+    head, tail = 0, 1
+    while head < tail:
+        node = ways.queue[head]
+        head += 1
+        is_outer = node < outers
+        if closed[node] or (not backward and is_outer and spill[node] > ways.spilled[node]):
+            return node
+        begin = links.start_outer[node] if is_outer else links.start_inner[node - outers]
+        stop = links.start_outer[node + 1] if is_outer else links.start_inner[node - outers + 1]
+        for place in range(begin, stop):
+            cell = links.by_outer[place] if is_outer else links.by_inner[place]
+            following = outers + links.inner[cell] if is_outer else links.outer[cell]
+            is_full = is_outer != backward and ways.flow[cell] >= links.size[cell]
+            if ways.seen[following] == stamp or is_full:
+                continue
+            ways.seen[following], ways.came[following] = stamp, cell
+            ways.queue[tail] = following
+            tail += 1
+    return -1
+
+
+@helper(inline="always")
+def _undo(links, ways, source, outers, changed):
+    for i in range(changed):
+        cell = ways.touched[i]
+        ways.flow[cell], ways.dirty[cell] = 0, False
+        ways.spilled[links.outer[cell]] = 0
+    if source < outers:
+        ways.spilled[source] = 0
 
 
 @helper
-def _small_flow(
-    source, outers, by_outer, by_inner, outer, inner, size, spill, closed, limit, backward, room
-):  # fmt: skip
+def _small_flow(source, links, ways, spill, closed, limit, backward):
     """A flow from one class to closed classes or to where people are loose, given up at the limit; leaves no trace."""
-    start_o, cells_o = by_outer
-    start_i, cells_i = by_inner
-    flow, spilled, seen, came, queue, touched, dirty, stamps = room
+    outers = spill.size
     total, changed = 0, 0
     while total < limit:
-        stamps[0] += 1
-        stamp = stamps[0]
-        queue[0] = source
-        seen[source] = stamp
-        came[source] = -1
-        head, tail, end = 0, 1, -1
-        while head < tail:
-            node = queue[head]
-            head += 1
-            if closed[node] or (not backward and node < outers and spill[node] > spilled[node]):
-                end = node
-                break
-            is_outer = node < outers
-            begin = start_o[node] if is_outer else start_i[node - outers]
-            stop = start_o[node + 1] if is_outer else start_i[node - outers + 1]
-            for place in range(begin, stop):
-                cell = cells_o[place] if is_outer else cells_i[place]
-                following = outers + inner[cell] if is_outer else outer[cell]
-                if seen[following] == stamp or (is_outer != backward and flow[cell] >= size[cell]):
-                    continue
-                seen[following] = stamp
-                came[following] = cell
-                queue[tail] = following
-                tail += 1
+        end = _small_way(links, ways, source, outers, spill, closed, backward)
         if end < 0:
             break
         amount = limit - total
         if not closed[end]:
-            amount = min(amount, spill[end] - spilled[end])
+            amount = min(amount, spill[end] - ways.spilled[end])
         node = end
         while node != source:
-            cell = came[node]
+            cell = ways.came[node]
             # A limited step leaves an outer class (backward: an inner one).
             if (node >= outers) != backward:
-                amount = min(amount, size[cell] - flow[cell])
-            node = outer[cell] if node >= outers else outers + inner[cell]
+                amount = min(amount, links.size[cell] - ways.flow[cell])
+            node = links.outer[cell] if node >= outers else outers + links.inner[cell]
         if not closed[end]:
-            spilled[end] += amount
+            ways.spilled[end] += amount
         node = end
         while node != source:
-            cell = came[node]
-            if not dirty[cell]:
-                dirty[cell] = True
-                touched[changed] = cell
+            cell = ways.came[node]
+            if not ways.dirty[cell]:
+                ways.dirty[cell] = True
+                ways.touched[changed] = cell
                 changed += 1
-            flow[cell] += amount if (node >= outers) != backward else -amount
-            node = outer[cell] if node >= outers else outers + inner[cell]
+            ways.flow[cell] += amount if (node >= outers) != backward else -amount
+            node = links.outer[cell] if node >= outers else outers + links.inner[cell]
         total += amount
-    for i in range(changed):
-        cell = touched[i]
-        flow[cell], dirty[cell] = 0, False
-        spilled[outer[cell]] = 0
-    if source < outers:
-        spilled[source] = 0
+    _undo(links, ways, source, outers, changed)
     return total
 
 
+@helper
+def _make_ways(cells, spilled, nodes):
+    """Room for flows over so many cells and nodes."""
+    return _Ways(
+        np.zeros(cells, np.int64), np.zeros(spilled, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int64), np.zeros(1, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.bool_),
+    )  # fmt: skip
+
+
+@helper(inline="always")
+def _link(crossing, selectable, spill, parent, outers):
+    """Outer and inner classes that may be subtracted, linked where they share people; other people are spilled."""
+    outer, inner = np.empty(crossing.size.size, np.int32), np.empty(crossing.size.size, np.int32)
+    for cell in range(crossing.size.size):
+        b, a = crossing.one[cell], crossing.other[cell]
+        outer[cell] = inner[cell] = -1
+        if b < 0:
+            continue
+        if a < 0 or not selectable[a]:
+            spill[b] += crossing.size[cell]
+        else:
+            outer[cell], inner[cell] = b, a
+            one, other = _root(parent, np.int64(b)), _root(parent, outers + a)
+            parent[max(one, other)] = min(one, other)
+    return outer, inner
+
+
 @kernel
-def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: int, k: int):
+def small_differences(crossing, outers, inners, k):
     """Per outer class, whether it is in a component where outer minus nested inner classes leave 1 to k - 1 people.
 
-    Byun et al., section 4.3, as the smallest positive directed cut of every component of classes that share people.
+    Outer classes are those of the one release. Byun et al., section 4.3, as the smallest positive directed cut of every
+    component of classes that share people.
     """
-    selectable = np.ones(inners, np.bool_)
-    for cell in range(size.size):
-        if outer[cell] < 0:
-            selectable[inner[cell]] = False
-    spill = np.zeros(outers, np.int64)
-    alive_outer = np.full(size.size, -1, np.int32)
-    alive_inner = np.full(size.size, -1, np.int32)
-    parent = np.arange(outers + inners)
-    for cell in range(size.size):
-        if outer[cell] < 0:
-            continue
-        if inner[cell] < 0 or not selectable[inner[cell]]:
-            spill[outer[cell]] += size[cell]
-        else:
-            alive_outer[cell], alive_inner[cell] = outer[cell], inner[cell]
-            one, other = _root(parent, np.int64(outer[cell])), _root(parent, outers + inner[cell])
-            parent[max(one, other)] = min(one, other)
-    by_outer, by_inner = index_by(alive_outer, outers), index_by(alive_inner, inners)
     nodes = outers + inners
-    loose = np.zeros(nodes, np.bool_)
-    broken = np.zeros(nodes, np.bool_)
-    closed = np.zeros(nodes, np.bool_)
+    selectable, spill, parent = np.ones(inners, np.bool_), np.zeros(outers, np.int64), np.arange(nodes)
+    for cell in range(crossing.size.size):
+        if crossing.one[cell] < 0:
+            selectable[crossing.other[cell]] = False
+    outer, inner = _link(crossing, selectable, spill, parent, outers)
+    by_outer, by_inner = index_by(outer, outers), index_by(inner, inners)
+    links = _Links(outer, inner, crossing.size, by_outer[0], by_outer[1], by_inner[0], by_inner[1])
+    ways = _make_ways(crossing.size.size, outers, nodes)
+    loose, broken, closed = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
     for b in range(outers):
         if spill[b] > 0:
             loose[_root(parent, b)] = True
         closed[b] = spill[b] >= k
-    room = (
-        np.zeros(size.size, np.int64), np.zeros(outers, np.int64), np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(size.size, np.int64),
-        np.zeros(size.size, np.bool_), np.zeros(1, np.int64),
-    )  # fmt: skip
     for b in range(outers):
         root = _root(parent, b)
         if broken[root] or closed[b]:
@@ -180,9 +245,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
         if not loose[root] and root == b:
             closed[b] = True  # nobody leaves this component: its first outer class is outside
             continue
-        total = _small_flow(
-            b, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, np.bool_(False), room
-        )  # fmt: skip
+        total = _small_flow(b, links, ways, spill, closed, k, np.bool_(False))
         broken[root] |= total < k
         closed[b] = total >= k
     for node in range(nodes):
@@ -191,9 +254,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
         root = _root(parent, node)
         if broken[root] or loose[root] or root == node:
             continue
-        total = _small_flow(
-            node, outers, by_outer, by_inner, outer, inner, size, spill, closed, k, np.bool_(True), room
-        )  # fmt: skip
+        total = _small_flow(node, links, ways, spill, closed, k, np.bool_(True))
         broken[root] |= total < k
         closed[node] = total >= k
     bad = np.zeros(outers, np.bool_)
@@ -202,99 +263,95 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
     return bad
 
 
+@helper(inline="always")
+def _room_for(links, ways, source, outers, top, rows, denominator):
+    """Where rows of an outer class can still go: the node a way ends at (-1: none), and the cell that ends it there.
+
+    A way ends in a cell of people who are in no inner class (-1: in no such cell), or at an inner class with rows left.
+    """
+    ways.stamp[0] += 1
+    stamp = ways.stamp[0]
+    ways.queue[0] = source
+    ways.seen[source], ways.came[source] = stamp, -1
+    head, tail = 0, 1
+    while head < tail:
+        node = ways.queue[head]
+        head += 1
+        is_outer = node < outers
+        if not is_outer and ways.spilled[node - outers] < denominator * rows[node - outers]:
+            return node, -1
+        begin = links.start_outer[node] if is_outer else links.start_inner[node - outers]
+        stop = links.start_outer[node + 1] if is_outer else links.start_inner[node - outers + 1]
+        for place in range(begin, stop):
+            cell = links.by_outer[place] if is_outer else links.by_inner[place]
+            if is_outer and ways.flow[cell] >= top * links.size[cell]:
+                continue
+            if is_outer and links.inner[cell] < 0:
+                return node, cell
+            if not is_outer and (links.outer[cell] < 0 or ways.flow[cell] <= 0):
+                continue
+            following = np.int64(outers + links.inner[cell] if is_outer else links.outer[cell])
+            if ways.seen[following] != stamp:
+                ways.seen[following], ways.came[following] = stamp, cell
+                ways.queue[tail] = following
+                tail += 1
+    return -1, -1
+
+
+@helper
+def _send(links, ways, source, top, rows, denominator, need):
+    """Send what an outer class needs to send; whether all of it could be sent."""
+    outers = links.start_outer.size - 1
+    while need > 0:
+        end, last = _room_for(links, ways, source, outers, top, rows, denominator)
+        if end < 0:
+            return False
+        if last >= 0:
+            amount = min(need, top * links.size[last] - ways.flow[last])
+        else:
+            amount = min(need, denominator * rows[end - outers] - ways.spilled[end - outers])
+        node = end
+        while node != source:
+            cell = ways.came[node]
+            amount = min(amount, top * links.size[cell] - ways.flow[cell] if node >= outers else ways.flow[cell])
+            node = np.int64(links.outer[cell] if node >= outers else outers + links.inner[cell])
+        if last >= 0:
+            ways.flow[last] += amount
+        else:
+            ways.spilled[end - outers] += amount
+        node = end
+        while node != source:
+            cell = ways.came[node]
+            ways.flow[cell] += amount if node >= outers else -amount
+            node = np.int64(links.outer[cell] if node >= outers else outers + links.inner[cell])
+        need -= amount
+    return True
+
+
 @kernel
-def surpluses(
-    outer: Any, inner: Any, size: Any, outer_counts: Any, inner_counts: Any, numerator: Any, denominator: int,
-    open_values: Any,
-):  # fmt: skip
+def surpluses(crossing, outer_counts, inner_counts, shares):
     """Per outer class, whether some value cannot be shared out: outer minus any inner classes has it too often.
 
     Per value a flow from outer classes (their rows with it) to the cells, each with room for its share, and on to
     the inner classes (their rows with it). What cannot be sent proves a breach (and for two releases conversely).
     """
-    outers, inners, values = outer_counts.shape[0], inner_counts.shape[0], outer_counts.shape[1]
+    outers, inners = outer_counts.shape[0], inner_counts.shape[0]
     bad = np.zeros(outers, np.bool_)
-    start_o, cells_o = index_by(outer, outers)
-    start_i, cells_i = index_by(inner, inners)
-    flow = np.zeros(size.size, np.int64)
-    sent = np.zeros(inners, np.int64)
-    nodes = outers + inners
-    seen = np.zeros(nodes, np.int64)
-    came = np.zeros(nodes, np.int64)
-    queue = np.zeros(nodes, np.int64)
-    stamp = 0
-    for value in range(values):
-        if not open_values[value]:
+    by_outer, by_inner = index_by(crossing.one, outers), index_by(crossing.other, inners)
+    links = _Links(
+        crossing.one, crossing.other, crossing.size, by_outer[0], by_outer[1], by_inner[0], by_inner[1]
+    )  # fmt: skip
+    ways = _make_ways(crossing.size.size, inners, outers + inners)
+    rows = np.empty(inners, np.int64)
+    for value in range(outer_counts.shape[1]):
+        if not shares.is_open[value]:
             continue
-        p = numerator[value]
-        flow[:] = 0
-        sent[:] = 0
+        ways.flow[:] = 0
+        ways.spilled[:] = 0
+        for a in range(inners):
+            rows[a] = inner_counts[a, value]
         for source in range(outers):
-            need = denominator * outer_counts[source, value]
-            while need > 0:
-                stamp += 1
-                queue[0] = source
-                seen[source] = stamp
-                came[source] = -1
-                head, tail, end, last = 0, 1, -1, -1
-                while head < tail and end < 0:
-                    node = queue[head]
-                    head += 1
-                    if node < outers:
-                        for place in range(start_o[node], start_o[node + 1]):
-                            cell = cells_o[place]
-                            if flow[cell] >= p * size[cell]:
-                                continue
-                            if inner[cell] < 0:
-                                end, last = node, cell
-                                break
-                            following = outers + inner[cell]
-                            if seen[following] != stamp:
-                                seen[following] = stamp
-                                came[following] = cell
-                                queue[tail] = following
-                                tail += 1
-                    else:
-                        a = node - outers
-                        if sent[a] < denominator * inner_counts[a, value]:
-                            end = node
-                            break
-                        for place in range(start_i[a], start_i[a + 1]):
-                            cell = cells_i[place]
-                            if outer[cell] >= 0 and flow[cell] > 0 and seen[outer[cell]] != stamp:
-                                seen[outer[cell]] = stamp
-                                came[outer[cell]] = cell
-                                queue[tail] = outer[cell]
-                                tail += 1
-                if end < 0:
-                    bad[source] = True
-                    break
-                amount = need
-                if last >= 0:
-                    amount = min(amount, p * size[last] - flow[last])
-                else:
-                    amount = min(amount, denominator * inner_counts[end - outers, value] - sent[end - outers])
-                node = end
-                while node != source:
-                    cell = came[node]
-                    if node >= outers:
-                        amount = min(amount, p * size[cell] - flow[cell])
-                        node = outer[cell]
-                    else:
-                        amount = min(amount, flow[cell])
-                        node = outers + inner[cell]
-                if last >= 0:
-                    flow[last] += amount
-                else:
-                    sent[end - outers] += amount
-                node = end
-                while node != source:
-                    cell = came[node]
-                    if node >= outers:
-                        flow[cell] += amount
-                        node = outer[cell]
-                    else:
-                        flow[cell] -= amount
-                        node = outers + inner[cell]
-                need -= amount
+            need = shares.denominator * outer_counts[source, value]
+            if not _send(links, ways, source, shares.numerator[value], rows, shares.denominator, need):
+                bad[source] = True
     return bad

@@ -6,73 +6,117 @@ own; all of them must be somewhere. The truth is one such flow, so every questio
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
 from sequester.methods.series_guard.pair_kernels import index_by
 
 _FAR = 1 << 40
+"""More rows than there are."""
+
+
+class Near(NamedTuple):
+    """Pairs of an earlier and a later class that one person can be in."""
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+
+
+class _Arcs(NamedTuple):
+    """Where rows may be, the truth being a flow: the ends of every arc, how much more it can take, what it carries."""
+
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    more: NDArray[np.int64]
+    carried: NDArray[np.int64]
+
+
+class _Shifts(NamedTuple):
+    """Moves away from the truth: per arc what is shifted, and room to search for the next move.
+
+    clock    when a node was seen last is compared with the first; the second is how many arcs are touched
+    """
+
+    shifted: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    dirty: NDArray[np.bool_]
+    seen: NDArray[np.int64]
+    came: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    clock: NDArray[np.int64]
+
+
+class _Joints(NamedTuple):
+    """Arcs at every node, at both ends; the last node is the sink."""
+
+    start: NDArray[np.int64]
+    at: NDArray[np.int64]
+    sink: int
+
+
+@helper(inline="always")
+def _most_arcs(crossing, near, first_counts, second_counts):
+    """How many arcs there may be."""
+    values, most = first_counts.shape[1], 0
+    for i in range(near.first.size):
+        for value in range(values):
+            most += first_counts[near.first[i], value] > 0 and second_counts[near.second[i], value] > 0
+    for cell in range(crossing.size.size):
+        most += values if crossing.one[cell] >= 0 else 0
+    return most + second_counts.size
+
+
+@helper(inline="always")
+def _put(arcs, number, tail, head, more, carried):
+    arcs.tail[number], arcs.head[number], arcs.more[number], arcs.carried[number] = tail, head, more, carried
+    return number + 1
 
 
 @helper
-def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, second_counts):
-    """Where rows of an earlier class may be in the later release, with the truth as a flow.
+def _list_arcs(crossing, counts, near, first_counts, second_counts):
+    """Where rows of an earlier class may be in the later release, with the truth as a flow; and the sink.
 
-    Nodes are (earlier class, value), (later class, value), "left" of every earlier class, and the sink. Per arc its
-    ends, how much more it can take, how much it carries, and the people of the earlier class who are there.
+    Nodes are (earlier class, value), (later class, value), "left" of every earlier class, and the sink.
     """
     firsts, seconds, values = first_counts.shape[0], second_counts.shape[0], first_counts.shape[1]
     left, sink = (firsts + seconds) * values, (firsts + seconds) * values + firsts
-    start, cells = index_by(first, firsts)
-    mark = np.full(seconds + 1, -1, np.int64)
-    by_first = index_by(pair_first, firsts)
-    most = 0
-    for i in range(pair_first.size):
-        for value in range(values):
-            most += first_counts[pair_first[i], value] > 0 and second_counts[pair_second[i], value] > 0
-    for cell in range(size.size):
-        if first[cell] >= 0:
-            most += values
-    for b in range(seconds):
-        for value in range(values):
-            most += second_counts[b, value] > 0
-    tail, head = np.empty(most, np.int64), np.empty(most, np.int64)
-    more, carried, people = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    found = 0
+    start, cells = index_by(crossing.one, firsts)
+    near_start, near_cells = index_by(near.first, firsts)
+    most = _most_arcs(crossing, near, first_counts, second_counts)
+    arcs = _Arcs(
+        np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    )  # fmt: skip
+    shares = np.full(seconds + 1, -1, np.int64)
     used = np.zeros((seconds, values), np.int64)
+    number = 0
     for a in range(firsts):
         for place in range(start[a], start[a + 1]):
-            cell = cells[place]
-            b = second[cell]
+            b = crossing.other[cells[place]]
             if b >= 0:
-                mark[b] = a
+                shares[b] = a
             for value in range(values):
-                if first_counts[a, value] > 0 and (b < 0 or second_counts[b, value] > 0):
-                    tail[found] = a * values + value
-                    head[found] = left + a if b < 0 else (firsts + b) * values + value
-                    more[found], carried[found], people[found] = _FAR, counts[cell, value], size[cell]
-                    found += 1
-                    if b >= 0:
-                        used[b, value] += counts[cell, value]
-        for place in range(by_first[0][a], by_first[0][a + 1]):
-            b = pair_second[by_first[1][place]]
-            if mark[b] == a:
-                continue
-            for value in range(values):
+                if first_counts[a, value] == 0 or (b >= 0 and second_counts[b, value] == 0):
+                    continue
+                carried = counts[cells[place], value]
+                head = left + a if b < 0 else (firsts + b) * values + value
+                number = _put(arcs, number, a * values + value, head, _FAR, carried)
+                if b >= 0:
+                    used[b, value] += carried
+        for place in range(near_start[a], near_start[a + 1]):
+            b = near.second[near_cells[place]]
+            for value in range(values if shares[b] != a else 0):
                 if first_counts[a, value] > 0 and second_counts[b, value] > 0:
-                    tail[found], head[found] = a * values + value, (firsts + b) * values + value
-                    more[found], carried[found], people[found] = _FAR, 0, 0
-                    found += 1
+                    number = _put(arcs, number, a * values + value, (firsts + b) * values + value, _FAR, 0)
     for b in range(seconds):
         for value in range(values):
             if second_counts[b, value] > 0:
-                tail[found], head[found] = (firsts + b) * values + value, sink
-                more[found] = second_counts[b, value] - used[b, value]
-                carried[found], people[found] = used[b, value], 0
-                found += 1
-    return tail[:found], head[:found], more[:found], carried[:found], people[:found], sink
+                spare = second_counts[b, value] - used[b, value]
+                number = _put(arcs, number, (firsts + b) * values + value, sink, spare, used[b, value])
+    listed = _Arcs(arcs.tail[:number], arcs.head[:number], arcs.more[:number], arcs.carried[:number])
+    return listed, sink
 
 
 @helper
@@ -95,113 +139,145 @@ def _join(tail, head, nodes):
 
 
 @helper
-def _make_room(tail, head, start, at, more, carried, sink, node, group, shifted, seen, came, queue, stamps, most):
+def _shift(shifts, arc, rows):
+    """Move rows over an arc, and remember that it must be undone."""
+    if not shifts.dirty[arc]:
+        shifts.dirty[arc] = True
+        shifts.touched[shifts.clock[1]] = arc
+        shifts.clock[1] += 1
+    shifts.shifted[arc] += rows
+
+
+@helper(inline="always")
+def _find_room(arcs, joints, shifts, node, group):
+    """Where a way from a node ends: at another with a spare row, or a row of the group's own; -1: nowhere."""
+    shifts.clock[0] += 1
+    stamp = shifts.clock[0]
+    shifts.queue[0] = node
+    shifts.seen[node], shifts.came[node] = stamp, -1
+    if group >= 0:
+        shifts.seen[group] = stamp
+    first, last = 0, 1
+    while first < last:
+        here = shifts.queue[first]
+        first += 1
+        for place in range(joints.start[here], joints.start[here + 1]):
+            arc = joints.at[place]
+            if arcs.head[arc] == joints.sink:
+                # Room at the node itself is what the caller counts, or what the group's row takes.
+                if (here != node or group >= 0) and arcs.more[arc] - shifts.shifted[arc] > 0:
+                    return here
+                continue
+            carries = arcs.carried[arc] + shifts.shifted[arc] > 0
+            if group >= 0 and arcs.tail[arc] == group:
+                if here != node and carries:
+                    return here
+                continue
+            onward = arcs.tail[arc] == here
+            following = arcs.head[arc] if onward else arcs.tail[arc]
+            if shifts.seen[following] == stamp or not (onward or carries):
+                continue
+            shifts.seen[following], shifts.came[following] = stamp, arc
+            shifts.queue[last] = following
+            last += 1
+    return -1
+
+
+@helper(inline="always")
+def _move_along(arcs, joints, shifts, node, group, end):
+    """Move one row along the way that was found; whether a row of the group itself gave up its place."""
+    closing, own = -1, -1
+    for place in range(joints.start[end], joints.start[end + 1]):
+        arc = joints.at[place]
+        if arcs.head[arc] == joints.sink and arcs.more[arc] - shifts.shifted[arc] > 0 and (end != node or group >= 0):
+            closing = arc
+        if group >= 0 and arcs.tail[arc] == group and end != node and arcs.carried[arc] + shifts.shifted[arc] > 0:
+            own = arc
+    _shift(shifts, own if own >= 0 else closing, -1 if own >= 0 else 1)
+    here = end
+    while shifts.came[here] >= 0:
+        arc = shifts.came[here]
+        onward = arcs.head[arc] == here
+        _shift(shifts, arc, 1 if onward else -1)
+        here = arcs.tail[arc] if onward else arcs.head[arc]
+    return own >= 0
+
+
+@helper(inline="always")
+def _leave_home(arcs, joints, shifts, node, group):
+    """Take the group's row from any other place of it, which thereby gets a spare row; whether there is one."""
+    home = -1
+    for place in range(joints.start[group], joints.start[group + 1]):
+        arc = joints.at[place]
+        if arcs.head[arc] != node and arcs.carried[arc] + shifts.shifted[arc] > 0:
+            home = arc
+            break
+    if home < 0:
+        return False
+    _shift(shifts, home, -1)
+    for place in range(joints.start[arcs.head[home]], joints.start[arcs.head[home] + 1]):
+        if arcs.head[joints.at[place]] == joints.sink:
+            _shift(shifts, joints.at[place], -1)
+    return True
+
+
+@helper
+def _make_room(arcs, joints, shifts, node, group, most):
     """How many rows can be moved out of a (later class, value) `node`, to where there is room.
 
     Without a `group` (-1) room is a spare row elsewhere; with one also a place that the group's own rows give up, and
-    the group's rows are moved only to `node`. Every answer restores what it changed.
+    the group's rows are moved only to `node`. Every answer restores what it changed. One row at a time: there are few.
     """
-    total, changed = 0, 0
-    touched = np.empty(64, np.int64)
+    total = 0
     while total < most:
-        stamps[0] += 1
-        stamp = stamps[0]
-        queue[0] = node
-        seen[node], came[node] = stamp, -1
-        first, last, end = 0, 1, -1
-        if group >= 0:
-            seen[group] = stamp
-        while first < last and end < 0:
-            here = queue[first]
-            first += 1
-            for place in range(start[here], start[here + 1]):
-                arc = at[place]
-                onward = tail[arc] == here
-                if head[arc] == sink:
-                    # Room at the node itself is what the caller counts, or what the group's row takes.
-                    if (here != node or group >= 0) and more[arc] - shifted[arc] > 0:
-                        end = here
-                        break
-                    continue
-                if group >= 0 and tail[arc] == group:
-                    if here != node and carried[arc] + shifted[arc] > 0:
-                        end = here
-                        break
-                    continue
-                following = head[arc] if onward else tail[arc]
-                if seen[following] == stamp or (not onward and carried[arc] + shifted[arc] <= 0):
-                    continue
-                seen[following], came[following] = stamp, arc
-                queue[last] = following
-                last += 1
+        end = _find_room(arcs, joints, shifts, node, group)
         if end < 0:
             break
-        # One row at a time: there are few.
-        closing, own = -1, -1
-        for place in range(start[end], start[end + 1]):
-            arc = at[place]
-            if head[arc] == sink and more[arc] - shifted[arc] > 0 and (end != node or group >= 0):
-                closing = arc
-            if group >= 0 and tail[arc] == group and end != node and carried[arc] + shifted[arc] > 0:
-                own = arc
-        if touched.size < changed + 2 * last + 4:
-            touched = np.append(touched, np.empty(changed + 2 * last + 4, np.int64))
-        if own >= 0:
-            shifted[own] -= 1
-            touched[changed] = own
-            changed += 1
-        else:
-            shifted[closing] += 1
-            touched[changed] = closing
-            changed += 1
-        here = end
-        while came[here] >= 0:
-            arc = came[here]
-            touched[changed] = arc
-            changed += 1
-            if head[arc] == here:
-                shifted[arc] += 1
-                here = tail[arc]
-            else:
-                shifted[arc] -= 1
-                here = head[arc]
-        if group >= 0 and own < 0:
-            # The group's row comes from any other place of it, which thereby gets a spare row.
-            home = -1
-            for place in range(start[group], start[group + 1]):
-                arc = at[place]
-                if head[arc] != node and carried[arc] + shifted[arc] > 0:
-                    home = arc
-                    break
-            if home < 0:
-                break
-            shifted[home] -= 1
-            touched[changed] = home
-            changed += 1
-            for place in range(start[head[home]], start[head[home] + 1]):
-                arc = at[place]
-                if head[arc] == sink:
-                    shifted[arc] -= 1
-                    touched[changed] = arc
-                    changed += 1
+        gave_up = _move_along(arcs, joints, shifts, node, group, end)
         if group >= 0:
-            for place in range(start[group], start[group + 1]):
-                arc = at[place]
-                if head[arc] == node:
-                    shifted[arc] += 1
-                    touched[changed] = arc
-                    changed += 1
+            if not gave_up and not _leave_home(arcs, joints, shifts, node, group):
+                break
+            for place in range(joints.start[group], joints.start[group + 1]):
+                if arcs.head[joints.at[place]] == node:
+                    _shift(shifts, joints.at[place], 1)
         total += 1
-    for i in range(changed):
-        shifted[touched[i]] = 0
+    for i in range(shifts.clock[1]):
+        shifts.shifted[shifts.touched[i]] = 0
+        shifts.dirty[shifts.touched[i]] = False
+    shifts.clock[1] = 0
     return total
 
 
+@helper(inline="always")
+def _doubtful(crossing, counts, first_counts, second_counts, spare, between, k, exact):
+    """Cells, and later classes of those who joined, whose rows must be counted exactly; `between` has lower bounds."""
+    cells, seconds, values = crossing.size.size, second_counts.shape[0], second_counts.shape[1]
+    joins, ask_join = np.zeros(seconds, np.bool_), np.zeros(seconds, np.bool_)
+    ask = np.zeros(cells, np.bool_)
+    for cell in range(cells):
+        a, b = crossing.one[cell], crossing.other[cell]
+        if a < 0:
+            joins[b] = True
+            ask_join[b] |= exact[cell]
+            continue
+        if b < 0:
+            continue
+        total = 0
+        for value in range(values):
+            most = min(first_counts[a, value], second_counts[b, value])
+            between[cell, value] = min(most, counts[cell, value] + spare[b, value])
+            total += between[cell, value]
+        ask[cell] = exact[cell] or total < k
+    for b in range(seconds):
+        total = 0
+        for value in range(values):
+            total += spare[b, value]
+        ask_join[b] |= joins[b] and total < k
+    return ask, ask_join
+
+
 @kernel
-def rows_left(
-    first: Any, second: Any, size: Any, counts: Any, pair_first: Any, pair_second: Any, first_counts: Any,
-    second_counts: Any, k: int, exact: Any,
-):  # fmt: skip
+def rows_left(crossing, counts, near, first_counts, second_counts, k, exact):
     """Rows that can still be a target's (Fung et al.): per cell, and per later class for those who joined.
 
     Of people in both releases the rows of the earlier class that can be in the later one in one world, of newcomers
@@ -209,63 +285,35 @@ def rows_left(
     and wherever the bounds are below k.
     """
     firsts, seconds, values = first_counts.shape[0], second_counts.shape[0], first_counts.shape[1]
-    cells = size.size
-    between = np.zeros((cells, values), np.int64)
-    spare = second_counts.copy()
+    first, second, cells = crossing.one, crossing.other, crossing.size.size
+    between, alone = np.zeros((cells, values), np.int64), second_counts.copy()
     for cell in range(cells):
         if first[cell] >= 0 and second[cell] >= 0:
             for value in range(values):
-                spare[second[cell], value] -= counts[cell, value]
-    joins = np.zeros(seconds, np.bool_)
-    ask_join = np.zeros(seconds, np.bool_)
-    ask = np.zeros(cells, np.bool_)
-    for cell in range(cells):
-        if first[cell] < 0:
-            joins[second[cell]] = True
-            ask_join[second[cell]] |= exact[cell]
-            continue
-        if second[cell] < 0:
-            continue
-        total = 0
-        for value in range(values):
-            most = min(first_counts[first[cell], value], second_counts[second[cell], value])
-            between[cell, value] = min(most, counts[cell, value] + spare[second[cell], value])
-            total += between[cell, value]
-        ask[cell] = exact[cell] or total < k
-    alone = spare.copy()
-    for b in range(seconds):
-        total = 0
-        for value in range(values):
-            total += alone[b, value]
-        ask_join[b] |= joins[b] and total < k
+                alone[second[cell], value] -= counts[cell, value]
+    ask, ask_join = _doubtful(crossing, counts, first_counts, second_counts, alone, between, k, exact)
     if not ask.any() and not ask_join.any():
         return between, alone
-    tail, head, more, carried, _, sink = _arcs(
-        first, second, size, counts, pair_first, pair_second, first_counts, second_counts
-    )
-    nodes = sink + 1
-    start, at = _join(tail, head, nodes)
-    shifted = np.zeros(tail.size, np.int64)
-    seen, came = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    queue, stamps = np.zeros(nodes, np.int64), np.zeros(1, np.int64)
+    arcs, sink = _list_arcs(crossing, counts, near, first_counts, second_counts)
+    start, at = _join(arcs.tail, arcs.head, sink + 1)
+    joints = _Joints(start, at, sink)
+    shifts = _Shifts(
+        np.zeros(at.size, np.int64), np.zeros(at.size, np.int64), np.zeros(at.size, np.bool_),
+        np.zeros(sink + 1, np.int64), np.zeros(sink + 1, np.int64), np.zeros(sink + 1, np.int64), np.zeros(2, np.int64),
+    )  # fmt: skip
     for cell in range(cells):
-        if not ask[cell]:
-            continue
-        a, b = first[cell], second[cell]
-        for value in range(values):
+        a, b = np.int64(first[cell]), np.int64(second[cell])
+        for value in range(values if ask[cell] else 0):
             most = min(first_counts[a, value], second_counts[b, value])
             if between[cell, value] < most:
-                between[cell, value] = counts[cell, value] + _make_room(
-                    tail, head, start, at, more, carried, sink, (firsts + b) * values + value, a * values + value,
-                    shifted, seen, came, queue, stamps, most - counts[cell, value],
-                )  # fmt: skip
-    for b in range(seconds):
-        if not ask_join[b]:
-            continue
-        for value in range(values):
-            if alone[b, value] < second_counts[b, value]:
-                alone[b, value] += _make_room(
-                    tail, head, start, at, more, carried, sink, (firsts + b) * values + value, -1,
-                    shifted, seen, came, queue, stamps, second_counts[b, value] - alone[b, value],
+                node, group = (firsts + b) * values + value, a * values + value
+                more = _make_room(arcs, joints, shifts, node, group, most - counts[cell, value])
+                between[cell, value] = counts[cell, value] + more
+    for later in range(seconds):
+        for value in range(values if ask_join[later] else 0):
+            most = second_counts[later, value] - alone[later, value]
+            if most > 0:
+                alone[later, value] += _make_room(
+                    arcs, joints, shifts, (firsts + later) * values + value, np.int64(-1), most
                 )  # fmt: skip
     return between, alone

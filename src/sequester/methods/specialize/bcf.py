@@ -205,29 +205,23 @@ def limits_of(past: Past, guard: ClassGuard, views: Sequence[int]) -> tuple[Limi
     What compares with the whole table, as closeness does, is left out: nothing is excluded from that.
     """
     own, limits = guard.limits, Limits.only(guard.limits.k, [len(past.histories[view].values) for view in views])
-    unused = list(range(guard.values.shape[1]))
+    guarded = {(view.name, view.element): column for column, view in enumerate(guard.views)}
     for place, view in enumerate(views):
         inside = slice(int(limits.first[place]), int(limits.first[place + 1]))
         numerator, denominator = limits.numerator[inside], limits.denominator[inside]
-        bounds = past.histories[view].bounds
+        history = past.histories[view]
+        bounds = history.bounds
         if any(bound < 1 for bound in {id(bound): bound for bound in bounds}.values()):
             numerator[:] = [bound.numerator for bound in bounds]
             denominator[:] = [bound.denominator if bound < 1 else 0 for bound in bounds]
-        match = next((one for one in unused if _same(guard.values[:, one], past.value[view])), None)
+        match = guarded.get((history.attribute, history.element))
         if match is None:
             continue
-        unused.remove(match)
         codes, of = np.unique(past.value[view], return_index=True)
         theirs = guard.values[of, match]
         numerator[codes], denominator[codes] = own.numerator[theirs], own.denominator[theirs]
         limits.take_view(place, own, match)
     return limits, limits.demanding()
-
-
-def _same(one: Ints, other: Ints) -> bool:
-    """Whether two columns of codes tell the same records apart."""
-    pairs = len(np.unique(one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other))
-    return pairs == len(np.unique(one)) == len(np.unique(other))
 
 
 def blocked_by(past: Past, domains: Sequence[Hierarchy]) -> tuple[Mask, ...] | None:

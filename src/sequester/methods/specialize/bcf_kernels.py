@@ -27,6 +27,7 @@ from sequester.methods.specialize.bcf_row_kernels import (
     keeps_remaining,
     rows_left,
 )
+from sequester.methods.specialize.refine_kernels import arrange
 
 
 class Atoms(NamedTuple):
@@ -69,8 +70,9 @@ class Before(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What is demanded beside the static criteria.
+    """What is demanded.
 
+    own          what every class must keep by itself; `needed` are people of the population in its box
     neighbor     at least k rows remain for everybody who exists
     printed      also for newcomers nobody is, of every class (Theorem 4.4 as printed)
     remaining    what remains keeps the criteria of its view (`limits`), and so does every subset of releases
@@ -80,6 +82,7 @@ class Demand(NamedTuple):
     """
 
     k: int
+    own: Limits
     needed: int
     neighbor: bool
     printed: bool
@@ -102,6 +105,17 @@ class Joiners(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     order: NDArray[np.int32]
+
+
+class Branches(NamedTuple):
+    """How a specialization divides groups of newcomers.
+
+    splits  per release, whether it divides any
+    of      (releases, children) the branch that every child is in
+    """
+
+    splits: NDArray[np.bool_]
+    of: NDArray[np.int32]
 
 
 class Room(NamedTuple):
@@ -166,14 +180,13 @@ def list_values(atom, values, atoms, width):
 
 
 @kernel
-def weigh_split(touched, child, children, member, atoms, own, before, demand, joins, splits, branch, room):
-    """Whether the touched atoms may be split by child.
-
-    own             limits of the static criteria
-    splits, branch  per release whether groups of newcomers are split, and (releases, children) the branch of each child
-    """
-    found, ordered, begin = _arrange(touched, child, children, member, room)
-    parts = found * children
+def weigh_split(step, branches, member, atoms, before, demand, joiners, room):
+    """Whether the touched atoms may be split by child."""
+    children, own = step.children, demand.own
+    for i in range(step.touched.size):
+        room.child[step.touched[i]] = step.child[i]
+    split, ordered, begin = arrange(step, member, room.local)
+    parts = split * children
     left = np.full((parts, 2), MANY)
     small, is_open = np.zeros(parts, np.bool_), np.zeros(parts, np.bool_)
     counts = np.zeros(own.numerator.size, np.int64)
@@ -203,7 +216,7 @@ def weigh_split(touched, child, children, member, atoms, own, before, demand, jo
         used = 0
         if verdict != NO and looks:
             used = count_values(inside, atoms, room, values)
-            count_newcomers(inside, branch[:, part % children], atoms, before, joins, splits, branch, room)
+            count_newcomers(inside, part % children, branches, atoms, before, joiners, room)
         if verdict != NO and demand.neighbor and (small[part] or demand.exact):
             for i in range(number):
                 if room.size[pasts[i]] >= demand.k and not demand.exact:
@@ -227,31 +240,6 @@ def weigh_split(touched, child, children, member, atoms, own, before, demand, jo
     if verdict == NO:
         witness = -1
     return verdict, witness, ordered, begin, left, small, is_open
-
-
-@helper
-def _arrange(touched, child, children, member, room):
-    """Touched atoms by class and child; a class and its children stay together."""
-    found = 0
-    for i in range(touched.size):
-        room.child[touched[i]] = child[i]
-        if room.local[member[touched[i]]] < 0:
-            room.local[member[touched[i]]] = found
-            found += 1
-    begin = np.zeros(found * children + 1, np.int64)
-    for i in range(touched.size):
-        begin[room.local[member[touched[i]]] * children + child[i] + 1] += 1
-    for part in range(found * children):
-        begin[part + 1] += begin[part]
-    place = begin[:-1].copy()
-    ordered = np.empty(touched.size, np.int64)
-    for i in range(touched.size):
-        part = room.local[member[touched[i]]] * children + child[i]
-        ordered[place[part]] = touched[i]
-        place[part] += 1
-    for atom in touched:
-        room.local[member[atom]] = -1
-    return found, ordered, begin
 
 
 @helper
@@ -305,57 +293,64 @@ def _leave(pasts, room, values):
         room.fresh[:] = 0
 
 
+@helper(inline="always")
+def _split_group(joiners, release, group, branch, branches, groups, child):
+    """Divide a group of newcomers by branch: the first branch that has any keeps its number."""
+    start, end = joiners.begin[release, group], joiners.end[release, group]
+    place = np.zeros(branches + 1, np.int64)
+    for i in range(start, end):
+        place[branch[child[joiners.order[release, i]]] + 1] += 1
+    for i in range(branches):
+        place[i + 1] += place[i]
+    to = np.full(branches, -1, np.int64)
+    for i in range(branches):
+        if place[i] == place[i + 1]:
+            continue
+        to[i] = group
+        if place[i] > 0:
+            to[i] = groups[release]
+            groups[release] += 1
+        joiners.begin[release, to[i]] = start + place[i]
+        joiners.end[release, to[i]] = start + place[i + 1]
+    segment = joiners.order[release, start:end].copy()
+    for one in segment:
+        side = branch[child[one]]
+        joiners.order[release, start + place[side]] = one
+        place[side] += 1
+        joiners.group[release, one] = to[side]
+
+
 @kernel
-def carry_out(ordered, begin, children, member, classes, splits, branch, joins, groups, room):
+def carry_out(parted, children, member, classes, joiners, groups, branches, child):
     """Number the parts as classes and split the groups of newcomers; returns the class of every part and the counts.
 
     The first part of a class keeps its number. `groups` is how many groups there are per release, changed in place.
     """
+    ordered, begin = parted
     parts = begin.size - 1
     number = np.full(parts, -1, np.int64)
     for base in range(0, parts, children):
-        fresh = False
+        is_first = True
         for part in range(base, base + children):
             if begin[part] == begin[part + 1]:
                 continue
-            number[part] = classes if fresh else member[ordered[begin[part]]]
-            if fresh:
-                classes += 1
-            fresh = True
+            number[part] = member[ordered[begin[part]]] if is_first else classes
+            classes += 0 if is_first else 1
+            is_first = False
     for part in range(parts):
         for i in range(begin[part], begin[part + 1]):
             member[ordered[i]] = number[part]
-    for release in range(splits.size):
-        if not splits[release]:
+    for release in range(branches.splits.size):
+        if not branches.splits[release]:
             continue
-        branches = branch[release].max() + 1
+        branch, count = branches.of[release], 0
+        for i in range(branch.size):
+            count = max(count, branch[i] + 1)
         done = np.zeros(groups[release], np.bool_)
         for atom in ordered:
-            group = joins.group[release, atom]
+            group = joiners.group[release, atom]
             # New groups hold only newcomers that were moved already.
-            if group < 0 or group >= done.size or done[group]:
-                continue
-            done[group] = True
-            start, end = joins.begin[release, group], joins.end[release, group]
-            place = np.zeros(branches + 1, np.int64)
-            for i in range(start, end):
-                place[branch[release, room.child[joins.order[release, i]]] + 1] += 1
-            for i in range(branches):
-                place[i + 1] += place[i]
-            to = np.full(branches, -1, np.int64)
-            for i in range(branches):
-                if place[i] == place[i + 1]:
-                    continue
-                to[i] = group
-                if place[i] > 0:
-                    to[i] = groups[release]
-                    groups[release] += 1
-                joins.begin[release, to[i]] = start + place[i]
-                joins.end[release, to[i]] = start + place[i + 1]
-            segment = joins.order[release, start:end].copy()
-            for one in segment:
-                side = branch[release, room.child[one]]
-                joins.order[release, start + place[side]] = one
-                place[side] += 1
-                joins.group[release, one] = to[side]
+            if group >= 0 and group < done.size and not done[group]:
+                done[group] = True
+                _split_group(joiners, release, group, branch, count, groups, child)
     return number, classes

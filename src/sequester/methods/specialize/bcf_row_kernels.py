@@ -55,21 +55,22 @@ def count_values(inside, atoms, room, values):
 
 
 @helper
-def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):
+def count_newcomers(inside, child, branches, atoms, before, joiners, room):
     """Per release, the values of all who joined since and could be anywhere in the part's group of classes."""
     for release in range(before.joins.size):
         if not before.joins[release]:
             continue
         group = -1
         for atom in inside:
-            if joins.group[release, atom] >= 0:
-                group = joins.group[release, atom]
+            if joiners.group[release, atom] >= 0:
+                group = joiners.group[release, atom]
                 break
         if group < 0:
             continue
-        for place in range(joins.begin[release, group], joins.end[release, group]):
-            atom = joins.order[release, place]
-            if splits[release] and branch[release, room.child[atom]] != own_branch[release]:
+        for place in range(joiners.begin[release, group], joiners.end[release, group]):
+            atom = joiners.order[release, place]
+            branch = branches.of[release]
+            if branches.splits[release] and branch[room.child[atom]] != branch[child]:
                 continue
             if before.path[atoms.past[atom], release] >= 0:
                 continue

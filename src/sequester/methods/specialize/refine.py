@@ -49,22 +49,19 @@ def specialize(
            (discernibility); that tells most about `label`, a code per record (information-gain); or that saves most
            loss for what it takes from the smallest class
     """
-    from sequester.methods.specialize.refine_kernels import split_classes
+    from sequester.methods.specialize.refine_kernels import Step, split_classes
 
     cells = Cells.of(codes, domains, guard)
     grid = Grid.of(cells.codes, cells.size, domains)
     taxonomies = taxonomies_of(codes, domains, loss=loss)
     offers = Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label))
     local = np.full(len(cells) + 1, -1, np.int32)
-    classes = 1
+    table, classes = cells.table, 1
     for attribute, domain in enumerate(domains):
         offers.offer(attribute, 0, domain.size - 1)
     while (offer := offers.pop()) is not None:
-        touched, child = grid.touched(offer), grid.children(offer)
-        split = split_classes(
-            touched, child, len(offer.starts), grid.member, classes, local, cells.size, cells.known,
-            cells.pair_start, cells.pair_value, cells.pair_count, guard.known, guard.limits,
-        )  # fmt: skip
+        step = Step(grid.touched(offer), grid.children(offer), len(offer.starts))
+        split = split_classes(step, grid.member, classes, local, table, guard.known, guard.limits)
         if split < 0:
             continue
         classes = split

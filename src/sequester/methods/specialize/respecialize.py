@@ -33,9 +33,10 @@ from sequester.methods.classes import Classes
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.specialize.bcf import Cuts, before_of, blocked_by, limits_of
 from sequester.methods.specialize.bcf_atoms import atoms_of, joiners_of, left_alone
-from sequester.methods.specialize.bcf_kernels import Atoms, Before, Demand, Joiners, Room, Split
+from sequester.methods.specialize.bcf_kernels import Atoms, Before, Branches, Demand, Joiners, Room, Split
 from sequester.methods.specialize.bcf_row_kernels import MANY, NO, NOT_NOW, YES
 from sequester.methods.specialize.refine import Grid, Loss, Offer, Offers, Rating, Score, specialize, taxonomies_of
+from sequester.methods.specialize.refine_kernels import Step
 
 Semantics = Literal["realised", "printed"]
 Progress = Callable[[str, int, int], None]
@@ -160,6 +161,7 @@ class Refinement:
         limits, bound = limits_of(past, guard, views)
         demand = Demand(
             k=past.first.fewest,
+            own=guard.limits,
             needed=guard.known,
             neighbor=neighbor,
             printed=printed,
@@ -218,7 +220,7 @@ class Refinement:
         for attribute, domain in enumerate(self.domains):
             self.offers.offer(attribute, 0, domain.size - 1)
         while (offer := self.offers.pop()) is not None:
-            split, splits, branch = self._weigh(offer)
+            split, branches = self._weigh(offer)
             verdict, witness = int(split.verdict), int(split.witness)
             if verdict == YES and self.printed:
                 verdict, witness = self._as_printed(offer, split)
@@ -228,7 +230,7 @@ class Refinement:
                 self.later.append(_Later(offer, witness, self.rounds))
             if verdict != YES:
                 continue
-            self._carry_out(offer, split, splits, branch)
+            self._carry_out(offer, split, branches)
             is_safe = True
             yield self.measure
         if not is_safe:
@@ -268,7 +270,8 @@ class Refinement:
     def _begin(self) -> bool:
         """Judge the table as one class; whether the checks that are not monotone hold, too."""
         everything = np.arange(len(self.atoms.size))
-        split = self._ask(everything, np.zeros(len(everything), np.int32), 1, *self._no_branches(1))
+        step = Step(everything, np.zeros(len(everything), np.int32), 1)
+        split = self._ask(step, self._no_branches(1))
         verdict = int(split.verdict)
         if verdict == YES and self.printed:
             verdict, _ = self._as_printed(Offer(0, 0, self.domains[0].size - 1, np.array([0])), split)
@@ -285,36 +288,25 @@ class Refinement:
             raise _unsafe("the table as one class is not")
         return verdict == YES
 
-    def _no_branches(self, children: int) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    def _no_branches(self, children: int) -> Branches:
         releases = self.before.path.shape[1]
-        return np.zeros(releases, np.bool_), np.zeros((releases, children), np.int32)
+        return Branches(np.zeros(releases, np.bool_), np.zeros((releases, children), np.int32))
 
-    def _weigh(self, offer: Offer) -> tuple[Split, NDArray[np.bool_], NDArray[np.int32]]:
-        splits, branch = self._no_branches(len(offer.starts))
+    def _weigh(self, offer: Offer) -> tuple[Split, Branches]:
+        branches = self._no_branches(len(offer.starts))
         if self.past.first.links[offer.attribute]:
             for release in np.flatnonzero(self.before.joins).tolist():
-                found = self.cuts.branches(release, offer.attribute, offer.first, offer.starts, offer.last)
-                if found is not None:
-                    splits[release], branch[release] = True, found
-        touched, child = self.grid.touched(offer), self.grid.children(offer)
-        return self._ask(touched, child, len(offer.starts), splits, branch), splits, branch
+                branch = self.cuts.branches(release, offer.attribute, offer.first, offer.starts, offer.last)
+                if branch is not None:
+                    branches.splits[release], branches.of[release] = True, branch
+        step = Step(self.grid.touched(offer), self.grid.children(offer), len(offer.starts))
+        return self._ask(step, branches), branches
 
-    def _ask(
-        self,
-        touched: Longs,
-        child: NDArray[np.int32],
-        children: int,
-        splits: NDArray[np.bool_],
-        branch: NDArray[np.int32],
-    ) -> Split:
+    def _ask(self, step: Step, branches: Branches) -> Split:
         from sequester.methods.specialize.bcf_kernels import weigh_split
 
-        return Split(
-            *weigh_split(
-                touched, child, children, self.grid.member, self.atoms, self.guard.limits, self.before, self.demand,
-                self.joins, splits, branch, self.room,
-            )
-        )  # fmt: skip
+        member, joiners = self.grid.member, self.joins
+        return Split(*weigh_split(step, branches, member, self.atoms, self.before, self.demand, joiners, self.room))
 
     def _as_printed(self, offer: Offer, split: Split) -> tuple[int, int]:
         """Forward anonymity over all comparable classes (Theorem 4.2) of the parts; who is in the way if it fails."""
@@ -376,13 +368,13 @@ class Refinement:
             return NO
         return NOT_NOW if Answer.NOT_NOW in answers else YES
 
-    def _carry_out(self, offer: Offer, split: Split, splits: NDArray[np.bool_], branch: NDArray[np.int32]) -> None:
+    def _carry_out(self, offer: Offer, split: Split, branches: Branches) -> None:
         from sequester.methods.specialize.bcf_kernels import carry_out
 
+        parted = split.ordered, split.begin
         part_class, self.number = carry_out(
-            split.ordered, split.begin, len(offer.starts), self.grid.member, self.number, splits, branch, self.joins,
-            self.groups, self.room,
-        )  # fmt: skip
+            parted, len(offer.starts), self.grid.member, self.number, self.joins, self.groups, branches, self.room.child
+        )
         self.grid.refine(offer)
         self.rounds += 1
         part = np.flatnonzero(part_class >= 0)
