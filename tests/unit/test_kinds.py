@@ -22,6 +22,8 @@ ROOT = Path(sequester.__file__).parent
 
 def compared_by_name(tree: ast.AST) -> Iterator[int]:
     """The lines that compare something called a kind with the name of one."""
+    sides: list[ast.expr]
+    tested: list[ast.AST]
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides, tested = [node.left, *node.comparators], [node.left, *node.comparators]
