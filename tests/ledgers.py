@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import Busy, SequesterError
-from sequester.ledger import HASH, Draft, Key, Ledger, Place, Queue, chain, schema
+from sequester.ledger import HASH, Draft, Key, Ledger, Place, WaitingList, chain, schema
 from series import axis
 
 SECRET = "a secret that nobody knows"
@@ -77,7 +77,7 @@ def make_older(path: Path, version: int) -> str:
             content = chain.old_content(store.rows(entry, tuple(schema.TABLES)), versions.get(entry.number, {}))
             row |= {"content": content, "previous": head, "tables": None, "files": None} if old else {"previous": head}
             if not old:
-                kept = {name: digest for name, digest in entry.tables.items() if name not in schema.SINCE_PODS}
+                kept = {name: digest for name, digest in entry.tables.items() if name not in schema.LATER}
                 row |= {"content": chain.content(kept), "tables": json.dumps(kept, sort_keys=True)}
             hashes[row["hash"]] = head = row["hash"] = chain.entry(row)
             row["seal"] = KEY.sign("entry", head.encode()).hex()
@@ -99,7 +99,7 @@ def make_older(path: Path, version: int) -> str:
         for column, last in later.items():
             if version <= last:
                 database.execute(f"ALTER TABLE releases DROP COLUMN {column}").fetchall()
-        for table in schema.SINCE_PODS:
+        for table in schema.LATER:
             database.execute(f"DROP TABLE {table}").fetchall()
         if old:
             database.execute("ALTER TABLE log DROP COLUMN seal").fetchall()
@@ -117,7 +117,7 @@ def three_releases(path: Path | Place) -> Ledger:
     """People join, leave and return; one waits, one is retained."""
     ledger = new(path)
     publish(ledger, [0, 0, 1, 1, 0])
-    waiting = Queue(ledger.identify(pa.array(["w1"])), np.array([2], np.int32))
+    waiting = WaitingList(ledger.identify(pa.array(["w1"])), np.array([2], np.int32))
     publish(ledger, [0, 0, 0, -1, 1, 1, 1], queue=waiting, retained=np.array([4]))
     publish(ledger, [1, 1, 0, 0, -1, 1, 0, 0, 1], recipient="university", purpose="study")
     return ledger

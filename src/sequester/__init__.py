@@ -82,13 +82,13 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        found: Any = version("sequester")
+        value: Any = version("sequester")
     elif name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(_HOMES[name]), name)
     else:
         raise AttributeError(f"module 'sequester' has no attribute '{name}'")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -167,7 +167,7 @@ def hospital_panel(n: int = 3000, *, releases: int = 5, seed: int = 0) -> list[p
     # Most of them are there from the start; of the others as many come each year.
     joins = np.maximum(np.arange(n) * 2 * releases // max(n, 1) - releases, 0)
     here, age, zips = np.zeros(n, np.bool_), people["age"].to_numpy(), people["zip"].to_numpy()
-    found = []
+    tables = []
     for year in range(releases):
         draw = random.random(n)
         here = np.where(here, draw >= _LEAVES, (joins < year) & (draw < _RETURNS)) | (joins == year)
@@ -180,8 +180,8 @@ def hospital_panel(n: int = 3000, *, releases: int = 5, seed: int = 0) -> list[p
         }
         names = ("patient_id", "name", "age", "gender", "zip", "days", "ward", "diagnosis")
         table = pa.table({name: cells[name] if name in cells else people[name] for name in names})
-        found.append(table.filter(pa.array(here)))
-    return found
+        tables.append(table.filter(pa.array(here)))
+    return tables
 
 
 def hospital_panel_policy() -> str:
@@ -200,8 +200,8 @@ def _draw(random: np.random.Generator, n: int, shares: list[float]) -> NDArray[n
 
 
 def _place(at: NDArray[np.float64], sums: NDArray[Any]) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = (at[:, None] * sums[:, -1:] >= sums).sum(axis=1)
-    return found
+    drawn: NDArray[np.int64] = (at[:, None] * sums[:, -1:] >= sums).sum(axis=1)
+    return drawn
 
 
 def _diagnose(random: np.random.Generator, age: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:

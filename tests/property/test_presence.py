@@ -69,15 +69,14 @@ def test_of_each_kind_all_move_or_nobody(method: str, infeasible: str, story: li
                 continue
             made = plan.candidate
             assert made is not None
-            assert made.crowd is not None
-            crowd, here = made.crowd, set(made.roster.rows.tolist())
+            census, here = made.census, set(made.roster.rows.tolist())
             # Whoever was published with somebody whose going cannot be hidden is left out, whatever her value.
-            tied = set(crowd.component[crowd.leavers].tolist()) if len(made.roster.left_out) else set()
-            back = [row for row in crowd.returners.tolist() if crowd.component[crowd.number[row]] not in tied]
-            for kind in (crowd.newcomers.tolist(), back):
+            tied = set(census.component[census.leavers].tolist()) if len(made.roster.left_out) else set()
+            back = [row for row in census.returners.tolist() if census.component[census.number[row]] not in tied]
+            for kind in (census.newcomers.tolist(), back):
                 assert len({row in here for row in kind}) <= 1
             assert infeasible == "suppress" or not len(made.roster.left_out)
-            kept = {person in set(made.roster.retained.tolist()) for person in crowd.leavers.tolist()}
+            kept = {person in set(made.roster.retained.tolist()) for person in census.leavers.tolist()}
             assert len(kept) <= 1
             assert not kept or kept == {False} or infeasible == "hold-back"
             series.publish(plan)
@@ -102,8 +101,8 @@ def test_suppressing_leaves_all_newcomers_out_and_all_that_leavers_are_tied_to(t
     series.publish(table(old), name="first", seed=2**63 + 1)
     tied = series.plan(table(old), name="second", seed=2**63 + 1).candidate
     assert tied is not None
-    assert tied.crowd is not None
-    component = tied.crowd.component
+    assert tied.census is not None
+    component = tied.census.component
     gone = {n: value for n, value in old.items() if n != 0}
     plan = series.plan(table({**gone, 8: "a"}), name="second", seed=2**63 + 1)
     assert present(plan) == {n for n in gone if component[n] != component[0]}

@@ -16,7 +16,7 @@ from sequester.attacks.audit import Audit, audit_histories
 from sequester.attacks.pods.proof import REFUSED
 from sequester.history.seats import Seats
 from sequester.ledger.state import State
-from sequester.publish.recall import recall, recall_labels, rows_of
+from sequester.publish.recall import recall, rows_of
 
 GRADED = {"role": "sensitive", "hierarchy": {"Any": {"X": ["a", "b"], "Y": ["c", "d"]}}, "grades": {"a": "high"}}
 KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -51,8 +51,8 @@ def published(kind: str, seed: int) -> tuple[State, sq.Policy]:
 
 
 def audited(state: State, policy: sq.Policy, seats: Seats | None) -> Audit:
-    histories, _ = recall(state, policy, state.domains)
-    rows = rows_of(histories, recall_labels(state, policy, state.domains), ["insider"])
+    histories, _, labels = recall(state, policy, state.domains)
+    rows = rows_of(histories, labels, ["insider"])
     return audit_histories(histories, policy, against=["insider"], rows=rows, seats=seats)
 
 

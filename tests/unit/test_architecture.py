@@ -8,6 +8,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import sequester
+from sequester.cli.terminal import with_flags
+from sequester.policy.phrase import METHODS
 
 ROOT = Path(sequester.__file__).parent
 DRAWN = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -72,6 +74,44 @@ def test_the_architecture_document_draws_nothing_that_is_not_used() -> None:
 
 def test_rooms_make_no_circle() -> None:
     TopologicalSorter(drawn()).prepare()
+
+
+def test_publishing_and_commands_know_no_method_by_its_name() -> None:
+    """What differs between methods is declared by them (`methods.method.Method`)."""
+    # Tiny tasks and kernels of every method, and what is told about one guarantee that only one method keeps.
+    about_methods = {"rehearsal.py", "warm_up.py", "ahead.py"}
+    # Declarations, and what all methods give and take.
+    shared = ("method", "registry", "classes", "class_guard", "pods.task")
+    options = {one.__name__ for one in METHODS.values()}
+    strange = []
+    for file in sorted(f for room in ("publish", "cli") for f in (ROOT / room).glob("*.py")):
+        if file.name in about_methods:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sequester.policy"):
+                strange += [f"{file.name} uses {one.name}" for one in node.names if one.name in options]
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sequester.methods."):
+                module = str(node.module).removeprefix("sequester.methods.")
+                strange += [f"{file.name} uses {module}"] if not module.startswith(shared) else []
+            if isinstance(node, ast.Compare):
+                said = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+                strange += [f"{file.name} asks for {name}" for name in said & METHODS.keys()]
+    assert strange == []
+
+
+def test_only_commands_name_options_of_commands() -> None:
+    """The library names arguments (force=True), and `cli.terminal.with_flags` makes options of them."""
+    option = re.compile(r"(?<![\w-])--[a-z]")
+    named = [
+        f"{file.name}: {node.value}"
+        for room in ("publish", "ledger")
+        for file in sorted((ROOT / room).glob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and option.search(node.value)
+    ]
+    assert named == []
+    assert with_flags("if it is lost, `accept_loss=True` says so") == "if it is lost, `--accept-loss` says so"
+    assert with_flags("say where with `folder=...`") == "say where with `--releases`"
 
 
 def test_what_lies_beside_the_rooms_uses_none_of_them() -> None:

@@ -18,7 +18,7 @@ from ledgers import DOMAINS, KEY, NOBODY, SECRET, draft, new, publish, three_rel
 from sequester.domain.kinds.code import from_codes
 from sequester.domain.tree import from_values
 from sequester.errors import Busy, LedgerError, StalePlan
-from sequester.ledger import Key, Ledger, Queue, duck, schema
+from sequester.ledger import Key, Ledger, WaitingList, duck, schema
 from series import axis
 
 
@@ -115,7 +115,7 @@ def test_the_queue_and_the_retained_are_those_of_the_last_release(books: Books) 
     with new(books / "x.ledger") as ledger:
         publish(ledger, [0, 0, 0])
         waiting = ledger.identify(pa.array(["w2", "w1"]))
-        publish(ledger, [0, 0, 0], retained=np.array([2, 0]), queue=Queue(waiting, np.array([2, 1], np.int32)))
+        publish(ledger, [0, 0, 0], retained=np.array([2, 0]), queue=WaitingList(waiting, np.array([2, 1], np.int32)))
         state = ledger.load()
         assert dict(zip(state.queue.hashes.to_pylist(), state.queue.since.tolist(), strict=True)) == {
             waiting[0].as_py(): 2,
@@ -335,7 +335,7 @@ def test_a_draft_that_does_not_fit_together_is_refused_with_all_reasons(books: B
             ({"member": good.member - 1}, "a class is empty; nobody is in the release; a newcomer is in no class"),
             ({"values": values, "lo": lo}, "a box is not in its domain; a value is not in its domain"),
             ({"retained": np.array([9])}, "retained was not published before"),
-            ({"queue": Queue(twice, np.array([4, 4], np.int32))}, "somebody is twice among the queue"),
+            ({"queue": WaitingList(twice, np.array([4, 4], np.int32))}, "somebody is twice among the queue"),
             ({"quasi": ("zip", "age")}, "the attributes are not those"),
             ({"digests": np.zeros((2, 1), np.int64)}, "not as many digests"),
             ({"newcomers": known}, "a newcomer was published before"),

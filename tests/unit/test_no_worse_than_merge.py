@@ -13,7 +13,7 @@ import sequester as sq
 from sequester.errors import GuaranteeError
 from sequester.ledger import Key
 from sequester.methods.classes import Classes
-from sequester.publish.candidate import _beside_merge
+from sequester.publish.remedy import beside_merge
 
 KEY = Key.of_text("a key for tests only")
 SEED = 1 << 63
@@ -82,7 +82,7 @@ def refuse() -> Classes:
 
 
 def test_what_one_of_the_two_refuses_the_other_may_still_make() -> None:
-    assert _beside_merge(refuse, lambda: ONE) == (None, ONE)
-    assert _beside_merge(lambda: ONE, refuse) == (ONE, None)
+    assert beside_merge(refuse, lambda: ONE) == (None, ONE)
+    assert beside_merge(lambda: ONE, refuse) == (ONE, None)
     with pytest.raises(GuaranteeError, match="no classes"):
-        _beside_merge(refuse, refuse)
+        beside_merge(refuse, refuse)

@@ -20,6 +20,7 @@ from sequester.cli.plan import show_plan
 from sequester.cli.summary import show_measurement
 from sequester.errors import DataError, GuaranteeError, PolicyError, StalePlan
 from sequester.ingest.encode import encode
+from sequester.publish.brief import Brief
 from sequester.publish.labelled import Labelled, barred
 from sequester.publish.plan import Plan
 
@@ -301,8 +302,9 @@ def test_nobody_is_given_what_cannot_be() -> None:
         attributes__many={"role": "sensitive", "kind": "set"},
     )
     snapshot = encode(table, policy)
-    labelled = Labelled.of(snapshot, policy, before=None)
-    found = barred(snapshot, policy, labelled)
+    brief = Brief.of(policy, snapshot, [0])
+    labelled = Labelled.of(snapshot, brief, before=None)
+    found = barred(snapshot, brief, labelled)
     assert found is not None
     value, many = (domain.names[0] for domain in snapshot.sensitive_domains)
     for record, row in enumerate(table.to_pylist()):
@@ -385,6 +387,6 @@ def test_decoys_that_must_be_are_counted() -> None:
     }
     table = Panel(cells, [list(range(10))]).table(0)
     snapshot = encode(table, policy)
-    assert Labelled.of(snapshot, policy, before=None).needed == 8
+    assert Labelled.of(snapshot, Brief.of(policy, snapshot, [0]), before=None).needed == 8
     found = sq.anonymize(table, policy, seed=SEED)
     assert found.table.num_rows == 18

@@ -30,6 +30,23 @@ $ sequester audit --ledger hospital.ledger -p policy.yaml --against neighbor --k
 
 $ sequester audit --ledger hospital.ledger -p policy.yaml --belief
 """
+Population = Annotated[list[Path] | None, typer.Option(help="Who was there, one table per release.")]
+Registered = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Everybody who may be in a release; for lifetime.")
+]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(help="outsider, neighbor, insider, lifetime, any or all; default: the policy's."),
+]
+AskedK = Annotated[
+    int | None, typer.Option("--k", min=1, help="Ask about this k instead of the policy's.", show_default=False)
+]
+AskedConfidence = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, help="Ask about this confidence, for all values that are not ordinary.", show_default=False
+    ),
+]
 _SHOWN = 20
 
 
@@ -49,26 +66,11 @@ def audit(
             "--ledger", "-l", help="Audit what is in a ledger instead; people are numbers.", show_default=False
         ),
     ] = None,
-    population: Annotated[
-        list[Path] | None, typer.Option("--population", help="Who was there, one table per release.")
-    ] = None,
-    registered: Annotated[
-        Path | None,
-        typer.Option("--registered", metavar="FILE", help="Everybody who may be in a release; for lifetime."),
-    ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option("--against", help="outsider, neighbor, insider, lifetime, any or all; default: the policy's."),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", min=1, help="Ask about this k instead of the policy's.", show_default=False)
-    ] = None,
-    confidence: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Ask about this confidence, for all values that are not ordinary.", show_default=False
-        ),
-    ] = None,
+    population: Population = None,
+    registered: Registered = None,
+    against: Against = None,
+    k: AskedK = None,
+    confidence: AskedConfidence = None,
     belief: Annotated[
         bool, typer.Option("--belief", help="How sure could somebody be, also with some people's values known?")
     ] = False,
@@ -95,16 +97,16 @@ def audit(
     from sequester.attacks.audit import audit as run
     from sequester.cli.terminal import progress, values_may_show
     from sequester.policy import Policy
-    from sequester.publish.question import with_bounds
+    from sequester.publish.inquiry import with_bounds
 
     loaded = Policy.load(policy)
     with progress() as tell:
         if ledger is not None:
-            found = _of_ledger(
+            audited = _of_ledger(
                 ledger, loaded, against=against, k=k, confidence=confidence, belief=belief, progress=tell
             )
         else:
-            found = run(
+            audited = run(
                 releases or [],
                 with_bounds(loaded, k=k, confidence=confidence),
                 population=population or None,
@@ -115,45 +117,45 @@ def audit(
                 belief=belief,
                 progress=tell,
             )
-    if number is not None and number > len(found.findings):
-        raise typer.BadParameter(f"there are {len(found.findings)} findings", param_hint="--explain")
+    if number is not None and number > len(audited.findings):
+        raise typer.BadParameter(f"there are {len(audited.findings)} findings", param_hint="--explain")
     if format is Format.JSON:
-        _print_json(found, number)
+        _print_json(audited, number)
     elif number is not None:
-        _tell(found, number)
+        _tell(audited, number)
     else:
-        _show(found)
-    if not found.holds:
+        _show(audited)
+    if not audited.holds:
         raise typer.Exit(4)
 
 
 def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
     from sequester.cli.series import read_ledger
     from sequester.ledger import Place
-    from sequester.publish.question import audit_ledger
+    from sequester.publish.inquiry import audit_ledger
 
     with read_ledger(Place.of(ledger, home=policy.path("."), series=policy.series)) as opened:
         return audit_ledger(opened, policy, **question)
 
 
-def _print_json(found: Audit, number: int | None) -> None:
+def _print_json(audited: Audit, number: int | None) -> None:
     from sequester.cli.terminal import print_json
 
-    data = found.to_dict()
+    data = audited.to_dict()
     if number is not None:
-        data["explanation"] = found.explain(number)
+        data["explanation"] = audited.explain(number)
     print_json(data)
 
 
-def _tell(found: Audit, number: int) -> None:
+def _tell(audited: Audit, number: int) -> None:
     from rich.text import Text
 
     from sequester.cli.terminal import console
 
-    console().print(Text(found.explain(number)))
+    console().print(Text(audited.explain(number)))
 
 
-def _show(found: Audit) -> None:
+def _show(audited: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -162,47 +164,47 @@ def _show(found: Audit) -> None:
     from sequester.cli.terminal import console
 
     screen = console()
-    screen.print(Text(str(found.exposed), "bold green" if found.holds else "bold red"), soft_wrap=True)
+    screen.print(Text(str(audited.exposed), "bold green" if audited.holds else "bold red"), soft_wrap=True)
     screen.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
     for title in ("attack", "adversary", "reached", "findings", ""):
         table.add_column(title)
-    for attack in found.tried:
-        works = sum(finding.attack == attack for finding in found.findings)
+    for attack in audited.tried:
+        works = sum(finding.attack == attack for finding in audited.findings)
         table.add_row(
             Text(attack, "bold"),
             attack_of(attack).adversary,
-            found.reached(attack),
+            audited.reached(attack),
             str(works) if works else "none",
-            Text(str(found.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),
+            Text(str(audited.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),
         )
     screen.print(table)
-    _show_groups(found)
-    for one in found.untried:
+    _show_groups(audited)
+    for one in audited.untried:
         screen.print(Text(f"not promised: {one}", "dim"))
-    for note in found.notes:
+    for note in audited.notes:
         screen.print(Text(f"note: {note}", "dim"))
-    _show_belief(found)
+    _show_belief(audited)
     screen.print()
-    if found.holds:
+    if audited.holds:
         screen.print(Text("Nothing that was tried works on these releases together.", "green"))
         return
-    for place, finding in enumerate(found.findings[:_SHOWN], start=1):
+    for place, finding in enumerate(audited.findings[:_SHOWN], start=1):
         screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)
-    if len(found.findings) > _SHOWN:
-        screen.print(f"    ... and {len(found.findings) - _SHOWN} more")
+    if len(audited.findings) > _SHOWN:
+        screen.print(f"    ... and {len(audited.findings) - _SHOWN} more")
     screen.print()
     screen.print(Text("Tell one as a story with --explain 1.", "dim"))
 
 
-def _show_belief(found: Audit) -> None:
+def _show_belief(audited: Audit) -> None:
     """How sure somebody without prejudice could be, and how far knowing some people's values carries."""
     from rich.table import Table
     from rich.text import Text
 
     from sequester.cli.terminal import console
 
-    if not found.belief:
+    if not audited.belief:
         return
     screen = console()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
@@ -215,7 +217,7 @@ def _show_belief(found: Audit) -> None:
             Text(name, "bold"), known, f"{spread.people:,}", f"{spread.most:.2f}", f"{spread.mean:.2f}", *above
         )
 
-    for one in found.belief:
+    for one in audited.belief:
         add(one.attribute, "none", one.spread)
         for share, carried in one.resilience.items():
             if share:
@@ -226,14 +228,14 @@ def _show_belief(found: Audit) -> None:
     screen.print(table)
 
 
-def _show_groups(found: Audit) -> None:
+def _show_groups(audited: Audit) -> None:
     """The exposed per value and per release; attacks have them in their own table."""
     from rich.table import Table
     from rich.text import Text
 
     from sequester.cli.terminal import console
 
-    groups = [group for group in found.exposed.groups() if group[0] != "attack"]
+    groups = [group for group in audited.exposed.groups() if group[0] != "attack"]
     if not groups:
         return
     screen = console()

@@ -157,9 +157,8 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
 def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
     """Values that are likely impossible together, where partners are chosen by what is possible."""
     from sequester.ingest.unseen import unseen
-    from sequester.policy.methods import Pods
 
-    return [] if snapshot is None or not isinstance(policy.method, Pods) else unseen(snapshot, policy)
+    return [] if snapshot is None else unseen(snapshot, policy)
 
 
 def _more(count: int) -> list[str]:
@@ -186,17 +185,18 @@ def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
 
 def _formulas(policy: Policy, snapshot: Snapshot | None) -> tuple[str, list[str]]:
     """The columns that a spreadsheet would run something of, and what is done about it."""
+    from sequester.outputs import OUTPUTS
     from sequester.publish.spreadsheets import runs_in
 
-    found = [str(runs) for runs in runs_in(policy, snapshot)]
+    lines = [str(runs) for runs in runs_in(policy, snapshot)]
     title = "Begins like a formula, which a spreadsheet runs"
-    if found and policy.output.format == "csv":
+    if lines and OUTPUTS[policy.output.format].is_text:
         escaped = policy.output.formulas == "escape"
-        found.append(
+        lines.append(
             "Each is written with an apostrophe before it." if escaped
             else "Write `output: {formulas: escape}` to have an apostrophe before each."
         )  # fmt: skip
-    return title, found
+    return title, lines
 
 
 def _bullets(title: str, sentences: list[str]) -> Any:

@@ -31,6 +31,8 @@ _OURS = re.compile(
     rf"{re.escape(MARK)}|({TABLES}|{NAIVE})/\d+\.csv|({RESILIENT}/)?({re.escape(RULES)}|{re.escape(LEDGER)}(\.key|\.wal|\.head)?"
     rf"|{RELEASES}/[^/]+/\.?\d+-release-\d+(\.draft)?/(data\.csv|dictionary\.csv|release\.json|report\.html))"
 )
+ALONE = {"name": "mondrian", "regroup": True}
+"""How tools without a memory might make their classes."""
 TIMES = 5
 EXPOSED = 2
 HARMLESS = ("none", "flu")
@@ -40,7 +42,7 @@ SURE = 2
 
 
 @dataclass(frozen=True)
-class Told:
+class Shown:
     """One way to publish: its plans (none without a memory), its losses, and audits after each release."""
 
     plans: list[Plan]
@@ -53,9 +55,9 @@ class Told:
 
     def spreads(self) -> tuple[float, float]:
         """The same of the others after the last release, where some are known: by classes, and told all pods, too."""
-        found = [one.resilience[KNOWN] for one in self.audits[-1].belief if KNOWN in one.resilience]
-        plain = max((one.belief.above[SURE] for one in found), default=0.0)
-        return plain, max((one.lineage.above[SURE] for one in found if one.lineage is not None), default=plain)
+        resiliences = [one.resilience[KNOWN] for one in self.audits[-1].belief if KNOWN in one.resilience]
+        plain = max((one.belief.above[SURE] for one in resiliences), default=0.0)
+        return plain, max((one.lineage.above[SURE] for one in resiliences if one.lineage is not None), default=plain)
 
 
 def register(app: typer.Typer) -> None:
@@ -114,17 +116,19 @@ def _is_demo(folder: Path) -> bool:
     return MARK in files and all(_OURS.fullmatch(file) for file in files)
 
 
-def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Told:
+def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Shown:
     """Every table anonymized on its own, as tools without a memory do, and what an insider makes of all so far."""
+    from pydantic import TypeAdapter
+
     from sequester.attacks.audit import audit
-    from sequester.policy.methods import Mondrian
+    from sequester.policy.methods import MethodOptions
     from sequester.publish.anonymize import anonymize
     from sequester.publish.emit import shuffle_rows
     from sequester.publish.files import write_file
 
-    alone = policy.model_copy(update={"method": Mondrian(name="mondrian", regroup=True)})
+    alone = policy.model_copy(update={"method": TypeAdapter(MethodOptions).validate_python(ALONE)})
     known: list[pa.Table] = []
-    told = Told([], [], [])
+    told = Shown([], [], [])
     for number in range(1, TIMES + 1):
         release = anonymize(out / TABLES / f"{number}.csv", alone, seed=seed + number)
         write_file(release.table, out / NAIVE / f"{number}.csv")
@@ -136,12 +140,12 @@ def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Told:
     return told
 
 
-def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progress: Any) -> Told:
+def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progress: Any) -> Shown:
     """The same tables as a series, in a place of its own, and what an insider makes of all so far."""
     from sequester.publish.series import Series
 
     series = Series.open(place / LEDGER, policy)
-    told = Told([], [], [])
+    told = Shown([], [], [])
     for number in range(1, TIMES + 1):
         # Everybody is invented: the demo may be repeated by anybody. A real series draws its seeds.
         own = 1 << 63 | seed
@@ -217,7 +221,7 @@ def _classes(numbers: list[int]) -> str:
     return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {', '.join(map(str, numbers))}"
 
 
-def _show_safe(screen: Console, naive: Told, pods: Told, resilient: Told) -> None:
+def _show_safe(screen: Console, naive: Shown, pods: Shown, resilient: Shown) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -258,15 +262,15 @@ def _show_safe(screen: Console, naive: Told, pods: Told, resilient: Told) -> Non
     screen.print()
 
 
-def _cells(told: Told, place: int) -> list[Any]:
+def _cells(told: Shown, place: int) -> list[Any]:
     from rich.text import Text
 
     read = told.read(place)
-    found: list[Any] = [Text(f"{read:.1%}", "bold red" if read else "bold green"), f"{told.loss[place]:.2f}"]
+    cells: list[Any] = [Text(f"{read:.1%}", "bold red" if read else "bold green"), f"{told.loss[place]:.2f}"]
     if told.plans:
         plan = told.plans[place]
-        found.append(f"{plan.decoys / plan.records:.1%}")
-    return found
+        cells.append(f"{plan.decoys / plan.records:.1%}")
+    return cells
 
 
 def _show_files(screen: Console, out: Path) -> None:

@@ -74,14 +74,14 @@ def _say_next(out: Path, data: Path) -> None:
     policy = Policy.load(out)
     screen = console()
     screen.print(Text.assemble("Wrote ", (str(out), "bold"), "."), soft_wrap=True)
-    found = {
+    roles = {
         "person": [policy.person] if policy.person else [],
         "quasi-identifiers": list(policy.quasi_identifiers),
         "sensitive": list(policy.sensitive),
         "identifiers": [n for n, a in policy.attributes.items() if a.role == "identifier"],
         "insensitive": list(policy.insensitive),
     }
-    for role, names in found.items():
+    for role, names in roles.items():
         screen.print(Text.assemble("  ", (f"{role:18}", "dim"), ", ".join(names) or "none"), soft_wrap=True)
     _make_key(screen, out, policy)
     screen.print("These are guesses: read the comments in the file and correct it. Then:")

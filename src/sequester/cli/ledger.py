@@ -54,7 +54,7 @@ def verify(
     The exit code is 6 if the ledger or a release folder is not what was written, and 4 if an attack works.
     """
     from sequester.cli.series import find_ledger
-    from sequester.cli.terminal import print_json
+    from sequester.cli.terminal import print_json, with_flags
     from sequester.ledger import Key, Ledger
 
     path = find_ledger(policy, ledger)
@@ -63,16 +63,17 @@ def verify(
     if accept_loss:
         _accept(path, key, folder)
     with Ledger.open(path, key=key, read_only=True) as opened:
-        found, strangers = opened.verify(releases=folder), opened.strangers(folder)
-    audit = _audit(policy, path, folder) if policy is not None and found.holds and found.releases else None
+        verified, strangers = opened.verify(releases=folder), opened.strangers(folder)
+    audit = _audit(policy, path, folder) if policy is not None and verified.holds and verified.releases else None
     if format is Format.JSON:
         told = {"strangers": strangers, "audit": None if audit is None else _brief(audit)}
-        print_json({"ledger": str(path), **found.to_dict(), **told})
+        problems = [with_flags(problem) for problem in verified.problems]
+        print_json({"ledger": str(path), **verified.to_dict(), "problems": problems, **told})
     else:
-        _show(path, found, audit, audited=policy is not None)
+        _show(path, verified, audit, audited=policy is not None)
         for stranger in strangers:
             typer.echo(f"{folder / stranger} is not of Sequester's making.")
-    if not found.holds:
+    if not verified.holds:
         raise typer.Exit(DAMAGED)
     if audit is not None and not audit.holds:
         raise typer.Exit(BROKEN)
@@ -160,23 +161,22 @@ def _brief(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _show(path: Place, found: Verification, audit: Audit | None, *, audited: bool) -> None:
+def _show(path: Place, verified: Verification, audit: Audit | None, *, audited: bool) -> None:
     from rich.text import Text
 
     from sequester.cli.summary import many
-    from sequester.cli.terminal import console
+    from sequester.cli.terminal import console, with_flags
 
     screen = console()
-    for problem in found.problems:
-        screen.print(Text.assemble(("wrong: ", "bold red"), problem), soft_wrap=True)
-    if not found.holds:
-        text = (
-            f": {many(len(found.problems), 'problem', 'problems')}. Restore what is wrong from a backup or an export."
-        )
+    for problem in verified.problems:
+        screen.print(Text.assemble(("wrong: ", "bold red"), with_flags(problem)), soft_wrap=True)
+    if not verified.holds:
+        problems = many(len(verified.problems), "problem", "problems")
+        text = f": {problems}. Restore what is wrong from a backup or an export."
         screen.print(Text.assemble((str(path), "bold"), text), soft_wrap=True)
         return
-    releases = many(found.releases, "release", "releases")
-    what = f" is what was written: {releases}, {found.people:,} people; so are the release folders."
+    releases = many(verified.releases, "release", "releases")
+    what = f" is what was written: {releases}, {verified.people:,} people; so are the release folders."
     screen.print(Text.assemble((str(path), "bold"), what), soft_wrap=True)
     if audit is not None and audit.holds:
         screen.print(Text(f"No attack works on them together: {', '.join(audit.tried)} were tried.", "green"))

@@ -54,7 +54,7 @@ def measure(
     from sequester.metrics.measure import measure
     from sequester.policy import Policy
 
-    found = measure(
+    measured = measure(
         table,
         Policy.load(policy),
         original=original,
@@ -63,27 +63,27 @@ def measure(
         show_values=values_may_show(show_values),
     )
     if format is Format.JSON:
-        print_json(found.to_dict())
+        print_json(measured.to_dict())
     else:
-        _show(table, found)
-    _refuse_broken(table, found)
+        _show(table, measured)
+    _refuse_broken(table, measured)
 
 
-def _show(table: Path, found: Measurement) -> None:
+def _show(table: Path, measured: Measurement) -> None:
     from rich.text import Text
 
     from sequester.cli.summary import show_measurement
     from sequester.cli.terminal import console
 
     screen = console()
-    verdict = "keeps every promise" if found.holds else "does not keep every promise"
+    verdict = "keeps every promise" if measured.holds else "does not keep every promise"
     screen.print(Text.assemble((str(table), "bold"), f" {verdict}."), soft_wrap=True)
     screen.print()
-    show_measurement(screen, found)
+    show_measurement(screen, measured)
 
 
-def _refuse_broken(table: Path, found: Measurement) -> None:
-    if found.holds:
+def _refuse_broken(table: Path, measured: Measurement) -> None:
+    if measured.holds:
         return
 
     from rich.text import Text
@@ -92,7 +92,7 @@ def _refuse_broken(table: Path, found: Measurement) -> None:
     from sequester.cli.terminal import console
 
     screen = console(stderr=True)
-    for promise in found.promises:
+    for promise in measured.promises:
         if not promise.holds:
             classes = "1 class breaks" if promise.failing == 1 else f"{promise.failing:,} classes break"
             why = f"required {number(promise.required)}, found {number(promise.observed)}"

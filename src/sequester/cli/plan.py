@@ -130,8 +130,8 @@ def is_plan(path: Path) -> bool:
 
 
 def plan_to_dict(made: Plan) -> dict[str, Any]:
-    """A plan without its seed, which tells the order of the rows."""
-    return {name: value for name, value in made.to_dict().items() if name != "seed"}
+    """A plan without its seed, which tells the order of the rows, and its seal, which is for its file."""
+    return {name: value for name, value in made.to_dict().items() if name not in ("seed", "seal")}
 
 
 def show_plan(screen: Console, made: Plan) -> None:

@@ -163,5 +163,5 @@ def _show(plan: Plan, release: Release) -> None:
     records = many(plan.records, "record", "records")
     text = Text.assemble("Published ", (plan.folder, "bold"), f" of {plan.series}: {records}.")
     screen.print(text, soft_wrap=True)
-    assert release.folder is not None
-    show_files(screen, [release.folder, *sorted(release.folder.iterdir())])
+    if release.folder is not None:
+        show_files(screen, [release.folder, *sorted(release.folder.iterdir())])

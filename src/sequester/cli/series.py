@@ -126,9 +126,13 @@ def open_series(
     if new:
         with_key = f" and its key, {key}, without which nobody is recognised" if key.exists() and not keyed else ""
         say(f"Made the ledger {path}{with_key}. Keep both safe and private.")
+    _say_recovered(series)
+    return series
+
+
+def _say_recovered(series: Series) -> None:
     for done in series.recovered:
         say(f"{done[:1].upper()}{done[1:]}.")
-    return series
 
 
 @contextlib.contextmanager
@@ -138,14 +142,12 @@ def trial_series(
     """A series to plan with: the real one, or where there is none yet, one that is gone afterwards."""
     from sequester.ledger import Key, Ledger, Place, evidence
     from sequester.publish.alike import refuse_alike
-    from sequester.publish.series import Series, is_idle
+    from sequester.publish.series import Series
 
-    begun = path.exists()
-    if begun:
-        with read_ledger(path) as ledger:
-            begun = not is_idle(ledger, policy, goes_on=policy.after is not None)
-    if begun:
-        yield open_series(path, policy, releases)
+    after = None if policy.after is None else Place.named(policy.after, policy.path("."))
+    if series := Series.find(path, policy, folder=releases, after=after):
+        _say_recovered(series)
+        yield series
         return
 
     shown = path.releases if releases is None else releases
@@ -154,14 +156,14 @@ def trial_series(
         refuse_alike(path, policy, shown)
     with tempfile.TemporaryDirectory(prefix="sequester-") as folder:
         key, before = Key.find(path), None
-        if policy.after is not None:
+        if after is not None:
             # The series before is not handed over by a plan: a copy of its ledger is.
-            old, before = Place.named(policy.after, policy.path(".")), Path(folder) / "before.ledger"
-            key = key or Key.need(old)
-            with Ledger.open(old, key=key, read_only=True, timeout=_WAIT) as opened:
-                evidence.refuse(opened.troubles(shown if (shown / opened.series).is_dir() else old.releases))
+            before = Path(folder) / "before.ledger"
+            key = key or Key.need(after)
+            with Ledger.open(after, key=key, read_only=True, timeout=_WAIT) as opened:
+                evidence.refuse(opened.troubles(shown if (shown / opened.series).is_dir() else after.releases))
                 opened.load()
-            _copy(old, before, key)
+            _copy(after, before, key)
         # What is around the real one was looked at; around this one there is nothing.
         yield Series.open(Path(folder) / "series.ledger", policy, key=key, after=before, accept_loss=True)
 

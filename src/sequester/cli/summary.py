@@ -14,30 +14,34 @@ if TYPE_CHECKING:
     from sequester.attacks.untried import Untried
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
-    from sequester.publish.plan import Change, Check, Personal, Pods, Waiting
+    from sequester.publish.plan import Change, Check, Personal, PodFigures, Waiting
 
 _WIDTH = 24
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
 _LOSSES = {"ail": "AIL", "ncp": "NCP", "dm": "DM", "precision": "precision", "entropy": "entropy"}
 
 
-def show_measurement(screen: Console, found: Measurement) -> None:
+def show_measurement(screen: Console, measured: Measurement) -> None:
     """The figures, then every promise with what was required and what was reached."""
     figures = grid()
-    left_out = f"{found.suppressed:,} left out" if found.suppressed else "none left out"
-    decoys = "" if found.people is None else f" ({many(found.records - found.people, 'decoy', 'decoys')} among them)"
-    figures.add_row("records", f"{found.records:,} published{decoys}, {left_out}")
-    each, who = found.records / found.classes, "people" if found.people is None else "records"
-    figures.add_row("classes", f"{found.classes:,} of {found.k:,} or more {who}, {each:.3g} on average")
-    for name, figure in (("k", found.k), ("confidence", found.confidence), ("l", found.l), ("t", found.t)):
+    left_out = f"{measured.suppressed:,} left out" if measured.suppressed else "none left out"
+    decoys = (
+        ""
+        if measured.people is None
+        else f" ({many(measured.records - measured.people, 'decoy', 'decoys')} among them)"
+    )
+    figures.add_row("records", f"{measured.records:,} published{decoys}, {left_out}")
+    each, who = measured.records / measured.classes, "people" if measured.people is None else "records"
+    figures.add_row("classes", f"{measured.classes:,} of {measured.k:,} or more {who}, {each:.3g} on average")
+    for name, figure in (("k", measured.k), ("confidence", measured.confidence), ("l", measured.l), ("t", measured.t)):
         if figure is not None:
             figures.add_row(name, number(figure))
-    figures.add_row("loss", losses(found))
-    if found.query_error is not None:
-        figures.add_row("query error", f"{number(found.query_error)} (relative, on average)")
+    figures.add_row("loss", losses(measured))
+    if measured.query_error is not None:
+        figures.add_row("query error", f"{number(measured.query_error)} (relative, on average)")
     screen.print(figures)
     screen.print()
-    screen.print(_promises(found.promises))
+    screen.print(_promises(measured.promises))
 
 
 def show_files(screen: Console, files: Iterable[Path]) -> None:
@@ -59,9 +63,11 @@ def grid() -> Table:
     return table
 
 
-def losses(found: Measurement) -> str:
+def losses(measured: Measurement) -> str:
     """The losses of the literature on one line."""
-    return ", ".join(f"{label} {number(found.loss[name])}" for name, label in _LOSSES.items() if name in found.loss)
+    return ", ".join(
+        f"{label} {number(measured.loss[name])}" for name, label in _LOSSES.items() if name in measured.loss
+    )
 
 
 def number(value: float | None) -> str:
@@ -103,7 +109,7 @@ def delays(waiting: Waiting) -> str:
     longest = many(waiting.oldest, "release", "releases")
     parts = [
         f"{many(waiting.held, 'person is', 'people are')} held back, for {longest} at most" if waiting.held else "",
-        f"{many(waiting.retained, 'who left is', 'who left are')} published on" if waiting.retained else "",
+        f"{many(waiting.retained, 'who left is', 'who left are')} kept in the release" if waiting.retained else "",
         f"{many(waiting.left_out, 'record is', 'records are')} left out" if waiting.left_out else "",
     ]
     return "; ".join(part for part in parts if part) or "nobody"
@@ -114,7 +120,7 @@ def allowed(personal: Personal) -> str:
     parts = [
         f"{many(personal.withheld, 'record', 'records')} without consent" if personal.withheld else "",
         f"{many(personal.withdrawn, 'person', 'people')} withdrew it" if personal.withdrawn else "",
-        f"{personal.waiting:,} of them published on until others hide their going" if personal.waiting else "",
+        f"{personal.waiting:,} of them kept in the release until others hide their going" if personal.waiting else "",
         f"{many(personal.graded, 'value', 'values')} published as a node" if personal.graded else "",
         f"{personal.raised:,} by the person's own wish" if personal.raised else "",
         f"{personal.late:,} wishes came too late, after the value was published" if personal.late else "",
@@ -129,7 +135,7 @@ def add_personal(facts: Table, personal: Personal, gain: Mapping[str, float]) ->
             facts.add_row(label, text)
 
 
-def add_pods(facts: Table, pods: Pods | None, rows: int) -> None:
+def add_pods(facts: Table, pods: PodFigures | None, rows: int) -> None:
     """Rows for the decoys of a release, and for whose values hang together; none where there are no pods."""
     if pods is None:
         return
@@ -171,12 +177,12 @@ def gains(gain: Mapping[str, float]) -> str:
     )
 
 
-def checks(found: Iterable[Check]) -> Table:
+def checks(tried: Iterable[Check]) -> Table:
     """Every attack that was tried: what is required, what it reached, and what is to spare."""
     from rich.text import Text
 
     table = columns(attack=False, about=False, adversary=False, required=True, reached=True, margin=True, **{"": False})
-    for check in found:
+    for check in tried:
         verdict = Text("holds", "green") if check.holds else Text("broken", "bold red")
         figures = (check.required, check.reached, check.margin)
         table.add_row(check.attack, check.about, check.adversary, *(number(figure) for figure in figures), verdict)
@@ -185,9 +191,9 @@ def checks(found: Iterable[Check]) -> Table:
 
 def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]]) -> None:
     """The loss of a release beside that of the same records without a memory, and by merge."""
-    found = {label: loss[name]["ail"] for name, label in _VERSIONS.items() if name in loss}
+    losses_by_version = {label: loss[name]["ail"] for name, label in _VERSIONS.items() if name in loss}
     screen.print("Loss (AIL)")
-    screen.print(bars(screen, found))
+    screen.print(bars(screen, losses_by_version))
 
 
 def bars(screen: Console, values: Mapping[str, float]) -> Table:
@@ -217,10 +223,12 @@ def show_notes(screen: Console, notes: Iterable[str]) -> None:
     """What else there is to know."""
     from rich.text import Text
 
+    from sequester.cli.terminal import with_flags
+
     for place, note in enumerate(notes):
         if not place:
             screen.print()
-        screen.print(Text(f"note: {note}", "dim"))
+        screen.print(Text(f"note: {with_flags(note)}", "dim"))
 
 
 def _promises(promises: Iterable[Outcome]) -> Table:

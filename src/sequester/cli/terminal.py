@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PACKAGE = Path(__file__).parent.parent
+# Arguments that errors of the library name; commands have options of the same names.
+_ARGUMENT = re.compile(r"\b(accept_loss|everybody_is_new|force|i_know_this_leaks)=True\b")
 
 
 class Format(str, Enum):  # noqa: UP042 - typer reads the values of a str enumeration
@@ -113,6 +116,12 @@ def refuse_existing(out: Path, *, force: bool, option: str = "--out") -> None:
         raise typer.BadParameter(f"{out} exists; --force replaces it, {option} names another place", param_hint=option)
 
 
+def with_flags(text: str) -> str:
+    """What the library says, with options of a command in place of arguments: force=True is --force."""
+    text = _ARGUMENT.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
+    return text.replace("`folder=...`", "`--releases`").replace("look ahead to see", "plan with --ahead to see")
+
+
 def report_error(error: SequesterError) -> None:
     """What is wrong, one line per problem, as `file:line: key: message`."""
     from rich.text import Text
@@ -120,7 +129,7 @@ def report_error(error: SequesterError) -> None:
     problems: Sequence[Problem] = getattr(error, "problems", ())
     screen = console(stderr=True)
     if not problems:
-        screen.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+        screen.print(Text.assemble(("error: ", "bold red"), with_flags(str(error))), soft_wrap=True)
     for problem in problems:
         # A line end in a name would begin what looks like another message.
         subject = visible(problem.key or (f"column '{problem.column}'" if problem.column else ""))
@@ -130,7 +139,7 @@ def report_error(error: SequesterError) -> None:
             line.append(f"{place}: ")
         if subject:
             line.append(subject, "bold").append(": ")
-        screen.print(line.append(visible(problem.message)), soft_wrap=True)
+        screen.print(line.append(visible(with_flags(problem.message))), soft_wrap=True)
         # Filled only when values were asked for on a terminal.
         if problem.values:
             shown = ", ".join(visible(value) for value in problem.values)

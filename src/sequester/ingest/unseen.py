@@ -17,6 +17,7 @@ from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.policy.attributes import Sensitive
 from sequester.policy.impossible import codes_of
+from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ class Unseen:
 
 
 def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
-    """What never occurs together in a table, one quasi-identifier and one value that stays at a time."""
+    """What never occurs together in a table, one quasi-identifier and one value that stays at a time.
+
+    Nothing where no partners are chosen: it matters only to who shares a pod.
+    """
+    if not isinstance(policy.method, Pods):
+        return []
     never = []
     for name, attribute in policy.sensitive.items():
         if kind_of(attribute).several or attribute.is_graded:

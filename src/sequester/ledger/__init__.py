@@ -3,6 +3,18 @@
 from sequester.ledger.key import Key
 from sequester.ledger.ledger import Ledger
 from sequester.ledger.place import Place
-from sequester.ledger.state import HASH, Draft, Entry, Event, Memory, Queue, State, Verification
+from sequester.ledger.state import HASH, Draft, Entry, Event, Memory, State, Verification, WaitingList
 
-__all__ = ["HASH", "Draft", "Entry", "Event", "Key", "Ledger", "Memory", "Place", "Queue", "State", "Verification"]
+__all__ = [
+    "HASH",
+    "Draft",
+    "Entry",
+    "Event",
+    "Key",
+    "Ledger",
+    "Memory",
+    "Place",
+    "State",
+    "Verification",
+    "WaitingList",
+]

@@ -82,7 +82,7 @@ def _handle_of(path: Path) -> int | None:
         wanted = path.stat()
         for handle in map(int, (entry.name for entry in Path("/proc/self/fd").iterdir())):
             with contextlib.suppress(OSError):
-                found = os.fstat(handle)
-                if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+                there = os.fstat(handle)
+                if (there.st_dev, there.st_ino) == (wanted.st_dev, wanted.st_ino):
                     return handle
     return None

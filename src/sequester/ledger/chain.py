@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sequester.ledger.rows import Columns, Rows
-from sequester.ledger.schema import COVERED, SINCE_PODS, TABLES
+from sequester.ledger.schema import COVERED, LATER, TABLES
 
 DOMAINS = "domains"
 
@@ -53,7 +53,7 @@ def of_table(table: str, columns: Columns) -> str:
 
 def fits(kept: Mapping[str, str], table: str, columns: Columns) -> bool:
     """Whether rows are those of a release with these digests; one recorded before version 4 has no pods."""
-    if table in SINCE_PODS and table not in kept:
+    if table in LATER and table not in kept:
         return not any(map(len, columns.values()))
     return kept.get(table) == of_table(table, columns)
 
@@ -69,7 +69,7 @@ def old_content(rows: Rows, domains: Mapping[str, str]) -> str:
     for name in sorted(domains):
         digest.update(_bytes(["domain", name, domains[name]]))
     for table in TABLES:
-        if table not in SINCE_PODS:
+        if table not in LATER:
             _add_table(digest, table, rows[table])
     return digest.hexdigest()
 

@@ -68,11 +68,11 @@ def carry_codes(codes: Codes, old: Hierarchy, new: Hierarchy) -> Codes:
 
 def lost_leaves(old: Mapping[str, Hierarchy], new: Mapping[str, Hierarchy]) -> dict[str, int]:
     """How many leaves each attribute's domain lost; only those that lost any."""
-    found = {
+    lost = {
         name: domain.size if name not in new else int(np.count_nonzero(places(domain, new[name]) < 0))
         for name, domain in old.items()
     }
-    return {name: count for name, count in found.items() if count}
+    return {name: count for name, count in lost.items() if count}
 
 
 def _plain(leaves: NDArray[Any]) -> list[Any]:
@@ -93,6 +93,6 @@ def _leaves(values: list[Any], stored_as: str) -> NDArray[Any]:
         return days
     if stored_as == "number":
         return np.array([np.nan if value is None else value for value in values], np.float64)
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+    cells = np.empty(len(values), object)
+    cells[:] = values
+    return cells

@@ -86,13 +86,13 @@ class DuckFile(Connection):
         if self._create:
             self._open(create=True)
             return
-        found = _inode(self.place)
+        inode = _inode(self.place)
         # Asked each time: DuckDB would make a file that another command has removed meanwhile.
-        if found is None:
+        if inode is None:
             raise LedgerError(Problem("there is no ledger here", file=str(self.place)))
         self._open(create=False)
         try:
-            if _inode(self.place) != found:
+            if _inode(self.place) != inode:
                 # The name is another file's by now: whatever is written to this one would be lost.
                 raise busy(self.place)
             if before.place_of(self._path).exists():
@@ -293,8 +293,8 @@ def new_file(place: Place, *, cipher: str | None) -> Iterator[DuckFile]:
 def _inode(place: Place) -> tuple[int, int] | None:
     """Which file has the name of the ledger; None for no file."""
     with contextlib.suppress(OSError):
-        found = place.file.stat()
-        return found.st_dev, found.st_ino
+        there = place.file.stat()
+        return there.st_dev, there.st_ino
     return None
 
 

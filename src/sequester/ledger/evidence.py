@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import csv, parquet
 
 from sequester import regular
 from sequester.errors import LedgerError, Problem
@@ -24,10 +23,11 @@ from sequester.ledger import witness
 from sequester.ledger.key import Key
 from sequester.ledger.place import Place
 from sequester.ledger.state import Entry, Event
+from sequester.outputs import output_of
 
 ACCEPTED = "loss accepted"
 _NUMBERED = re.compile(r"(\d{4,})-.")
-_REPAIR = "`--accept-loss` records that it is lost for good: no audit will count what it told"
+_REPAIR = "`accept_loss=True` records that it is lost for good: no audit will count what it told"
 
 Digest = Callable[[Path], str | None]
 
@@ -67,10 +67,10 @@ class Digests:
     def __call__(self, path: Path) -> str | None:
         """SHA-256 of a file; None when it cannot be read."""
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return None
-        sign = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        sign = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if path not in self._known or self._known[path][0] != sign:
             self._known[path] = (sign, digest_of(path))
         return self._known[path][1]
@@ -95,11 +95,11 @@ def of_head(place: Place, series: str, events: Sequence[Event], key: Key, *, beg
     if not place.head.is_file() and begun:
         message = (
             "the head of the ledger is not beside its key, so nobody can tell whether this is the newest ledger; put "
-            "it back from where ledger and key were. If this is the newest for certain, `--accept-loss` records that"
+            "it back from where ledger and key were. If this is the newest for certain, `accept_loss=True` records that"
         )
         # Accepting it writes a head, so that one which is lost later is trouble again.
         yield Trouble(f"no head {len(events)}", message, str(place.head))
-    others = [path for path, found in witness.beside(place).items() if found.series == series]
+    others = [path for path, head in witness.beside(place).items() if head.series == series]
     for path in [*([place.head] if place.head.is_file() else []), *others]:
         yield from _of_one_head(path, series, events, key)
 
@@ -107,20 +107,20 @@ def of_head(place: Place, series: str, events: Sequence[Event], key: Key, *, beg
 def _of_one_head(path: Path, series: str, events: Sequence[Event], key: Key) -> Iterator[Trouble]:
     said = None
     try:
-        found = witness.read(path)
+        head = witness.read(path)
     except LedgerError as error:
         said = error.problems[0].message
-    if said is None and not found.is_by(key):
+    if said is None and not head.is_by(key):
         said = "was not written with the key of this ledger; put the right head back"
     if said is not None:
         yield Trouble(f"head {digest_of(path)}", said, str(path))
         return
-    row = events[found.rows - 1] if 1 <= found.rows <= len(events) else None
-    if found.series != series or row is None or row.hash != found.hash:
+    row = events[head.rows - 1] if 1 <= head.rows <= len(events) else None
+    if head.series != series or row is None or row.hash != head.hash:
         message = (
-            f"the ledger is older than its head, or another one: {found.rows:,} things had happened to the ledger that "
+            f"the ledger is older than its head, or another one: {head.rows:,} things had happened to the ledger that "
             f"was here last, {len(events):,} to this one. Put the newest ledger back, from a backup or an export. If "
-            "there is none, what was published since is not known any more: `--accept-loss` records that"
+            "there is none, what was published since is not known any more: `accept_loss=True` records that"
         )
         yield Trouble(f"head {digest_of(path)}", message, str(path))
 
@@ -139,13 +139,13 @@ def of_folders(
             if entry.status == "published" and entry.number > carried:
                 message = (
                     f"release {entry.number} was published, but its folder is not there; put it back, or say with "
-                    "`--releases` where the folders are. If nobody has it any more, `--accept-loss` records that"
+                    "`folder=...` where the folders are. If nobody has it any more, `accept_loss=True` records that"
                 )
                 yield Trouble(f"missing {entry.folder}", message, str(folder / series / entry.folder))
         elif wrong := differing(place, entry, digest=digest):
             message = (
                 f"release {entry.number} is not what was recorded ({', '.join(wrong)}); put the folder back as it was "
-                "published. If it cannot be, `--accept-loss` records that"
+                "published. If it cannot be, `accept_loss=True` records that"
             )
             yield Trouble(f"changed {entry.folder} {_contents(place, digest)}", message, str(place))
     for place in there.values():
@@ -158,7 +158,7 @@ def of_folders(
 
 def of_nothing(place: Place, series: str, folder: Path, *, digest: Digest = digest_of) -> Iterator[Trouble]:
     """Where there is no ledger, there was none: no head of this series, and none of its releases."""
-    heads = [path for path, found in witness.beside(place).items() if found.series == series]
+    heads = [path for path, head in witness.beside(place).items() if head.series == series]
     for path in [place.head] if place.head.is_file() else heads:
         message = (
             "a ledger of this series was here, and is not any more; put the newest back, from a backup or an export. "
@@ -175,18 +175,18 @@ def folders(folder: Path, series: str) -> list[Path]:
 
 def place_of(folder: Path, series: str, entry: Entry) -> Path:
     """Where the folder of a release is, or belongs."""
-    found = [place for place in folders(folder, series) if place.name == entry.folder]
-    return found[0] if found else folder / series / entry.folder
+    places = [place for place in folders(folder, series) if place.name == entry.folder]
+    return places[0] if places else folder / series / entry.folder
 
 
 def strangers(folder: Path, series: str, entries: Sequence[Entry]) -> list[str]:
     """What lies among the folders of a series, or in one of them, and is nothing of Sequester's."""
     own = folder / series
-    found = [place for place in own.iterdir() if not _is_numbered(place)] if own.is_dir() else []
+    strange = [place for place in own.iterdir() if not _is_numbered(place)] if own.is_dir() else []
     known = {entry.folder: entry.files for entry in entries if entry.files}
     for place in _numbered(own):
-        found += [file for file in place.iterdir() if place.name in known and file.name not in known[place.name]]
-    return sorted(str(place.relative_to(folder)) for place in found)
+        strange += [file for file in place.iterdir() if place.name in known and file.name not in known[place.name]]
+    return sorted(str(place.relative_to(folder)) for place in strange)
 
 
 def row_counts(folder: Path, series: str, entries: Sequence[Entry]) -> Iterator[str]:
@@ -219,24 +219,19 @@ def _is_numbered(place: Path) -> bool:
 
 def _series_of(place: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError, RecursionError):
-        found = json.loads((place / "release.json").read_text(encoding="utf-8"))
-        return found.get("series") if isinstance(found, dict) else None
+        facts = json.loads((place / "release.json").read_text(encoding="utf-8"))
+        return facts.get("series") if isinstance(facts, dict) else None
     return None
 
 
 def _rows(data: Path) -> int | None:
     """Rows of a data file; None when it cannot be read, which its digest tells."""
     with contextlib.suppress(pa.ArrowException, OSError):
-        if data.suffix == ".parquet":
-            return int(parquet.read_metadata(data).num_rows)
-        parsing = csv.ParseOptions(newlines_in_values=True)
-        first = csv.ConvertOptions(include_columns=[])
-        with csv.open_csv(data, parse_options=parsing, convert_options=first) as stream:
-            return sum(len(batch) for batch in stream)
+        return output_of(data.name).rows(data)
     return None
 
 
 def _contents(place: Path, digest: Digest) -> str:
     """One digest of all files of a folder."""
-    found = [[file.name, digest(file)] for file in sorted(place.iterdir()) if file.is_file()]
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
+    files = [[file.name, digest(file)] for file in sorted(place.iterdir()) if file.is_file()]
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:16]

@@ -65,22 +65,22 @@ class Key:
         cls, ledger: str | Path | Place, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Key:
         """The key of a ledger that exists; an error when it is nowhere."""
-        found = cls.find(ledger, file=file, environment=environment)
-        if found is None:
+        key = cls.find(ledger, file=file, environment=environment)
+        if key is None:
             path = Place.of(ledger).key if file is None else Path(file)
             raise LedgerError(
                 Problem(f"the key is not there; put the file back, or set {VARIABLE} to the key", file=str(path))
             )
-        return found
+        return key
 
     @classmethod
     def find_or_make(
         cls, ledger: str | Path | Place, *, file: str | Path | None = None, environment: Mapping[str, str] | None = None
     ) -> Key:
         """The key for a new ledger: one that is there, else a new one in the key file."""
-        found = cls.find(ledger, file=file, environment=environment)
-        if found is not None:
-            return found
+        key = cls.find(ledger, file=file, environment=environment)
+        if key is not None:
+            return key
         path = Place.of(ledger).key if file is None else Path(file)
         try:
             return cls.make(path)
@@ -93,7 +93,7 @@ class Key:
     @classmethod
     def share(cls, ledger: str | Path | Place, new: str | Path | Place) -> Key:
         """The key of a ledger, for a new one that knows the same people; its file is copied, where it has one."""
-        found, there = cls.need(ledger), cls.find(new)
+        key, there = cls.need(ledger), cls.find(new)
         if there is None:
             try:
                 _write(Place.of(new).key, Place.of(ledger).key.read_text(encoding="utf-8"))
@@ -101,10 +101,10 @@ class Key:
                 there = cls.find(new)
                 if there is None:
                     raise
-        if there is not None and there.check != found.check:
+        if there is not None and there.check != key.check:
             message = "is not the key of the series before, by which its people are known; move it away"
             raise LedgerError(Problem(message, file=str(Place.of(new).key)))
-        return found
+        return key
 
     @classmethod
     def read(cls, path: Path) -> Key:

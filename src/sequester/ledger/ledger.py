@@ -27,7 +27,7 @@ from sequester.ledger.key import Key
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.place import Place
 from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
-from sequester.ledger.state import Draft, Entry, Event, Memory, Queue, State, Verification
+from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
 from sequester.ledger.witness import remember
@@ -164,8 +164,8 @@ class Ledger:
         """The number of everybody who was published before; -1 for the others."""
         people = self._store.by_release("people", self._entries())
         known = join_hashes(*(np.concatenate([rows[half] for rows in people]) for half in ("high", "low")))
-        found = pc.index_in(hashes, value_set=known)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+        number = pc.index_in(hashes, value_set=known)
+        return np.asarray(number.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
     def load(self) -> State:
         """Everything the next release needs; LedgerError when any of it is not what was recorded."""
@@ -270,11 +270,11 @@ class Ledger:
     def troubles(self, folder: Path, *, digest: evidence.Digest = evidence.digest_of) -> list[Trouble]:
         """What does not agree with the ledger in the folder of releases, or beside its key, and is not accepted."""
         entries, events = self.releases(), self.log()
-        found = [*evidence.of_folders(folder, self.series, entries, carried=self.carried, digest=digest)]
+        troubles = [*evidence.of_folders(folder, self.series, entries, carried=self.carried, digest=digest)]
         if self._key is not None:
-            found += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
+            troubles += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
         known = evidence.accepted(events)
-        return [trouble for trouble in found if trouble.mark not in known]
+        return [trouble for trouble in troubles if trouble.mark not in known]
 
     def strangers(self, folder: Path) -> list[str]:
         """What lies among the release folders, or in one of them, and is nothing of Sequester's."""
@@ -315,11 +315,11 @@ class Ledger:
         shown = place.releases if releases is None else Path(releases)
 
         def finish(store: Store) -> None:
-            found = cls(store, store.facts(), key, encrypted=encrypted)._import_troubles(place, shown)
+            troubles = cls(store, store.facts(), key, encrypted=encrypted)._import_troubles(place, shown)
             if not accept_loss:
-                evidence.refuse(found)
-            elif found:
-                store.record(evidence.ACCEPTED, None, _json([trouble.mark for trouble in found]))
+                evidence.refuse(troubles)
+            elif troubles:
+                store.record(evidence.ACCEPTED, None, _json([trouble.mark for trouble in troubles]))
 
         import_(Path(folder), place, key, encrypted=encrypted, finish=finish)
         opened = cls.open(place, key=key)
@@ -329,11 +329,11 @@ class Ledger:
     def _import_troubles(self, place: Place, folder: Path) -> list[Trouble]:
         """What does not agree with an imported ledger at its place, where there need not be a head."""
         events, known = self.log(), evidence.accepted(self.log())
-        found = [
+        troubles = [
             *evidence.of_folders(folder, self.series, self.releases(), carried=self.carried),
             *evidence.of_head(place, self.series, events, self._need_key(), begun=False),
         ]
-        return [trouble for trouble in found if trouble.mark not in known]
+        return [trouble for trouble in troubles if trouble.mark not in known]
 
     def hand_over(
         self, path: str | Path | Place, *, series: str, policy_text: str, fingerprint: str, encrypted: bool = False
@@ -358,9 +358,9 @@ class Ledger:
                 self._store.record("handed over", None, series)
         self._remember()
         carry_over(self._store, _facts(series, policy_text, fingerprint, key), Place.of(path), key, encrypted=encrypted)
-        found = Ledger.open(path, key=key)
-        found._remember()
-        return found
+        ledger = Ledger.open(path, key=key)
+        ledger._remember()
+        return ledger
 
     @property
     def successor(self) -> str | None:
@@ -488,7 +488,7 @@ class Ledger:
             digests=np.ascontiguousarray(np.concatenate([new["digests"] for new in people]).T),
             joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
             retained=rows["retained"]["person"].astype(np.int64),
-            queue=Queue(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
+            queue=WaitingList(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
             seats=seats,
         )
 
@@ -531,7 +531,7 @@ def _nothing(head: str) -> State:
         digests=np.zeros((0, 0), np.int64),
         joined=np.zeros(0, np.int32),
         retained=np.zeros(0, np.int64),
-        queue=Queue.none(),
+        queue=WaitingList.none(),
     )
 
 

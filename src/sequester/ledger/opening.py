@@ -141,9 +141,9 @@ def _migrate(connection: Connection, version: int, key: Key | None) -> dict[str,
 
 def _digests(store: Store) -> dict[str, str]:
     """The digests of releases that were recorded before version 3, as facts."""
-    found, versions = {}, store.versions()
+    digests, versions = {}, store.versions()
     for entry in store.entries():
         rows, domains = store.rows(entry, tuple(schema.TABLES), compare=False), versions.get(entry.number, {})
         must(chain.old_content(rows, domains) == entry.content)
-        found[digests_of(entry.number)] = json.dumps(chain.digests(rows, domains), sort_keys=True)
-    return found
+        digests[digests_of(entry.number)] = json.dumps(chain.digests(rows, domains), sort_keys=True)
+    return digests

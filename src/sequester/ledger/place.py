@@ -77,6 +77,13 @@ class Place:
         return self.home / self.name
 
     @property
+    def database(self) -> tuple[str, str]:
+        """The address of the database that it is in, and the series whose ledger it is."""
+        if self.url is None or self.series is None:
+            raise ValueError("this ledger is in a file, not in a database")
+        return self.url, self.series
+
+    @property
     def key(self) -> Path:
         """The file of its key."""
         return self.home / f"{self.name}.key"

@@ -79,13 +79,12 @@ class Postgres(Connection):
     """A connection that has the ledger of one series. With `create` the ledger is made, and must not be there."""
 
     def __init__(self, place: Place, *, read_only: bool = False, create: bool = False, timeout: float = 0.0) -> None:
-        assert place.url is not None
-        assert place.series is not None
+        url, series = place.database
         self.place = place
         self.read_only = read_only
-        self.schema = schema_of(place.series)
+        self.schema = schema_of(series)
         self._create = create
-        self._server: Connected | None = connect(place.url, str(place))
+        self._server: Connected | None = connect(url, str(place))
         try:
             self._settle()
             self._lock(timeout)
@@ -121,9 +120,9 @@ class Postgres(Connection):
         columns = self._careful(lambda: self._columns(sql, parameters))
         names, types = [name for name, _ in columns], [oid for _, oid in columns]
         if set(types) <= NUMBERS:
-            found = self._careful(lambda: self._packed(sql, parameters, names, types))
-            if found is not None:
-                return found
+            packed = self._careful(lambda: self._packed(sql, parameters, names, types))
+            if packed is not None:
+                return packed
         return _from_rows(self.execute(sql, parameters), names, types)
 
     def insert(self, name: str, rows: pa.Table) -> None:
@@ -302,11 +301,9 @@ def connect(url: str, shown: str) -> Connected:
 
 def exists(place: Place) -> bool:
     """Whether there is the ledger of a series in a database."""
-    assert place.url is not None
-    assert place.series is not None
-    schema = schema_of(place.series)
-    sql = f"{_LEDGERS} AND n.nspname = %s"
-    return bool(_ask(place.url, str(place), lambda server: server.execute(sql, [schema]).fetchall()))
+    url, series = place.database
+    schema, sql = schema_of(series), f"{_LEDGERS} AND n.nspname = %s"
+    return bool(_ask(url, str(place), lambda server: server.execute(sql, [schema]).fetchall()))
 
 
 def only_series(url: str, shown: str) -> str:
@@ -352,14 +349,14 @@ def quoted_name(name: str) -> str:
 def _names(server: Connected) -> list[str]:
     """The series whose ledgers are in a database and may be read."""
     may = "AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
-    found = []
+    series = []
     for (schema,) in server.execute(f"{_LEDGERS} {may} AND starts_with(n.nspname, %s)", [PREFIX]).fetchall():
         query: Any = f"SELECT value FROM {quoted_name(schema)}.meta WHERE fact = 'series'"
         named = server.execute(query).fetchone()
         # Whoever may make schemas may put any text there.
         if named is not None and is_series(named[0]) and schema_of(named[0]) == schema:
-            found.append(named[0])
-    return sorted(found)
+            series.append(named[0])
+    return sorted(series)
 
 
 def _ask(url: str, shown: str, read: Callable[[Connected], Result]) -> Result:

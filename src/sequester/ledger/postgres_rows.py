@@ -111,13 +111,13 @@ def packing(sql: str, names: Sequence[str], types: Sequence[int]) -> str:
 def unpack(parts: Sequence[tuple[int, bytes | None]], names: Sequence[str], types: Sequence[int]) -> pa.Table | None:
     """The rows of a query of numbers; None when they are not all equally long, or something is missing."""
     whole = b"".join([_HEADER, *(part or b"" for _, part in parts), _TRAILER])
-    found = decode(whole, (_PLACE, *names), (INT8, *types))
-    if found is None or len(found) != sum(count for count, _ in parts):
+    table = decode(whole, (_PLACE, *names), (INT8, *types))
+    if table is None or len(table) != sum(count for count, _ in parts):
         return None
-    places = found[_PLACE].to_numpy()
+    places = table[_PLACE].to_numpy()
     if (np.diff(places) < 0).any():
-        found = found.take(np.argsort(places))
-    return found.drop_columns([_PLACE])
+        table = table.take(np.argsort(places))
+    return table.drop_columns([_PLACE])
 
 
 def oid_of(kind: str) -> int:
@@ -162,33 +162,33 @@ def _record(types: Sequence[int], widths: Sequence[int | None]) -> np.dtype[Any]
 
 def _constants(types: Sequence[int], widths: Sequence[int | None]) -> list[dict[str, int]]:
     """What is the same in all rows, per column."""
-    found = []
+    layout = []
     for oid, wide in zip(types, widths, strict=True):
         item, size = _ITEMS[oid]
         if wide is None:
-            found.append({"size": size})
+            layout.append({"size": size})
         elif wide:
-            found.append(
+            layout.append(
                 {"size": 20 + wide * (4 + size), "dimensions": 1, "missing": 0, "type": item, "count": wide, "first": 1}
             )
         else:
-            found.append({"size": 12, "dimensions": 0, "missing": 0, "type": item})
-    return found
+            layout.append({"size": 12, "dimensions": 0, "missing": 0, "type": item})
+    return layout
 
 
 def _widths(body: memoryview, types: Sequence[int]) -> list[int | None] | None:
     """How long the lists of the first row are; None for what is no list."""
-    found: list[int | None] = []
+    counts: list[int | None] = []
     at = 2
     for oid in types:
         is_list = oid in (INT4S, INT8S)
         if not len(body):
-            found.append(0 if is_list else None)
+            counts.append(0 if is_list else None)
             continue
         size = int.from_bytes(body[at : at + 4], "big", signed=True)
         items = (size - 20) // (4 + _ITEMS[oid][1]) if size > 12 else 0
         if size < 0 or items < 0:
             return None
-        found.append(items if is_list else None)
+        counts.append(items if is_list else None)
         at += 4 + size
-    return found
+    return counts

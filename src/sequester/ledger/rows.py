@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.history.seats import Seats
-from sequester.ledger.schema import SINCE_PODS, TABLES
+from sequester.ledger.schema import TABLES
 from sequester.ledger.state import HASH, Draft
 
 Columns = dict[str, NDArray[Any]]
@@ -84,7 +84,7 @@ def _seated(draft: Draft, known: int) -> dict[str, Columns]:
     """Seats of those who are new and pods of everybody in the release, where there are pods."""
     none = np.zeros(0, np.int32)
     if draft.seats is None:
-        return {table: dict.fromkeys(TABLES[table], none) for table in SINCE_PODS}
+        return {table: dict.fromkeys(TABLES[table], none) for table in ("seats", "pods")}
     seats, new = draft.seats, np.arange(known, len(draft.member))
     here = np.flatnonzero(draft.member >= 0)
     return {
@@ -115,9 +115,9 @@ def extend(before: Codes, member: Codes, classes: int) -> tuple[Codes, Codes, Co
     """
     parents = np.concatenate([before, np.full(len(member) - len(before), -1, np.int32)]).astype(np.int64)
     pairs = pa.array((parents + 1) * (classes + 1) + member + 1).dictionary_encode()
-    found = pairs.dictionary.to_numpy()
+    pair = pairs.dictionary.to_numpy()
     trajectory = pairs.indices.to_numpy().astype(np.int32)
-    parent, class_of = found // (classes + 1) - 1, found % (classes + 1) - 1
+    parent, class_of = pair // (classes + 1) - 1, pair % (classes + 1) - 1
     return trajectory, parent.astype(np.int32), class_of.astype(np.int32)
 
 
@@ -129,8 +129,8 @@ def count_cells(member: Codes, values: Codes, sizes: Sequence[int]) -> Columns:
         # Dense numbers after every attribute: their product over many attributes would not fit.
         group = np.unique(group * size + codes[here], return_inverse=True)[1]
     _, first, n = np.unique(group, return_index=True, return_counts=True)
-    found = here[first]
-    return {"class": member[found], "codes": values[:, found].T, "n": n}
+    there = here[first]
+    return {"class": member[there], "codes": values[:, there].T, "n": n}
 
 
 def split_hashes(hashes: pa.Array) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -236,12 +236,12 @@ def to_arrow(columns: Columns, release: int) -> pa.Table:
     return pa.table(arrays)
 
 
-def from_arrow(table: str, found: pa.Table, *, quasi: int, sensitive: int, insensitive: int) -> Columns:
+def from_arrow(table: str, stored: pa.Table, *, quasi: int, sensitive: int, insensitive: int) -> Columns:
     """The rows of one table as they were stored; ValueError when they do not fit together."""
     width = widths(quasi, sensitive, insensitive)
     columns: Columns = {}
     for name, kind in TABLES[table].items():
-        column = found[name].combine_chunks()
+        column = stored[name].combine_chunks()
         if column.null_count:
             raise ValueError("a number is missing")
         if kind.endswith("[]"):
@@ -264,14 +264,14 @@ def joining_values(
     """(attributes, people): what everybody was first published with, in later domains; given release by release."""
     from sequester.ledger.domains import carry_codes
 
-    found = np.zeros((len(now), sum(len(rows["person"]) for rows in people)), np.int32)
+    codes = np.zeros((len(now), sum(len(rows["person"]) for rows in people)), np.int32)
     at = 0
     for rows, old in zip(people, domains, strict=True):
         count = len(rows["person"])
         for row, (before, after) in enumerate(zip(old, now, strict=True)):
-            found[row, at : at + count] = carry_codes(rows["codes"][:, row], before, after)
+            codes[row, at : at + count] = carry_codes(rows["codes"][:, row], before, after)
         at += count
-    return found
+    return codes
 
 
 def _typed(rows: Mapping[str, Mapping[str, NDArray[Any]]]) -> Rows:

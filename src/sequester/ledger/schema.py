@@ -14,7 +14,7 @@
     state         per release and person, her trajectory: the last release's rows are all that the next one needs
     changes       codes of people in a release that are not those they were first published with
     queue         people held back so far, by keyed hash, and the first release that held them back
-    retained      people who left, but are published on
+    retained      people who left, but are kept in the release
     seats         where pods made it: type and seat of everybody who is new, and whether that is a decoy (1)
     pods          where pods made it: the pod of everybody in the release
 
@@ -42,8 +42,8 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     "seats": {"person": "INTEGER", "type": "INTEGER", "seat": "INTEGER", "decoy": "INTEGER"},
     "pods": {"person": "INTEGER", "pod": "INTEGER"},
 }
-# Of these, releases that were recorded before version 4 have no rows, and their entries no digests.
-SINCE_PODS: Final = ("seats", "pods")
+# Tables of later versions: releases that were recorded before have no rows of them, and their entries no digests.
+LATER: Final = ("seats", "pods")
 
 # Columns of `releases` that a release's hash covers, and their types; status comes later, and the log has it.
 COVERED: Final[dict[str, str]] = {

@@ -26,7 +26,7 @@ def folder_name(number: int, name: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Queue:
+class WaitingList:
     """People held back, by keyed hash (`HASH`), and the number of the first release that held each of them back."""
 
     hashes: pa.Array
@@ -36,10 +36,10 @@ class Queue:
         return len(self.since)
 
     def __repr__(self) -> str:
-        return f"<Queue: {len(self)} people>"
+        return f"<WaitingList: {len(self)} people>"
 
     @classmethod
-    def none(cls) -> Queue:
+    def none(cls) -> WaitingList:
         """Nobody."""
         return cls(pa.array([], HASH), np.zeros(0, np.int32))
 
@@ -61,7 +61,7 @@ class Draft:
     plain          (insensitive columns, people as in `member`) codes; likewise
     newcomers      keyed hash of every newcomer, as `Ledger.identify` gives it
     digests        (any, newcomers) keyed digests of what must not change, as `Ledger.digest` gives them
-    retained       people (numbers) who left, but are published on
+    retained       people (numbers) who left, but are kept in the release
     queue          everybody held back after this release
     method         what made it, and `seed` the row order
     versions, summary   whatever belongs to the release: kept as JSON, so nothing private
@@ -87,7 +87,7 @@ class Draft:
     insensitive: tuple[str, ...] = ()
     plain: Codes = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     retained: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    queue: Queue = field(default_factory=Queue.none)
+    queue: WaitingList = field(default_factory=WaitingList.none)
     seed: int | None = None
     recipient: str | None = None
     purpose: str | None = None
@@ -205,12 +205,12 @@ class Memory:
     @cached_property
     def counts(self) -> tuple[NDArray[np.int64], ...]:
         """Per sensitive attribute (classes, values): how often each value is in each class."""
-        found = []
+        counts = []
         for name, codes in zip(self.sensitive, self.cell_codes, strict=True):
             values = self.domains[name].size
             flat = self._sum(self.cell_class.astype(np.int64) * values + codes, len(self) * values)
-            found.append(flat.reshape(len(self), values))
-        return tuple(found)
+            counts.append(flat.reshape(len(self), values))
+        return tuple(counts)
 
     def _sum(self, places: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         return np.bincount(places, weights=self.cell_count, minlength=count).astype(np.int64)
@@ -251,7 +251,7 @@ class State:
     digests: NDArray[np.int64]
     joined: NDArray[np.int32]
     retained: NDArray[np.int64]
-    queue: Queue
+    queue: WaitingList
     seats: Seats | None = None
 
     def __repr__(self) -> str:
@@ -267,8 +267,8 @@ class State:
         """Per person, her class of the last release, -1 when absent from it."""
         if not self.releases:
             return np.zeros(0, np.int32)
-        found: Codes = self.path[self.trajectory, -1]
-        return found
+        member: Codes = self.path[self.trajectory, -1]
+        return member
 
 
 @dataclass(frozen=True)

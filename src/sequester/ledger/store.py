@@ -71,26 +71,26 @@ class Store:
 
     def versions(self, entries: Sequence[Entry] | None = None) -> Versions:
         """Per release, the domains that are new or changed in it, as text; given the entries, compared with them."""
-        found: Versions = {}
+        versions: Versions = {}
         rows = self.connection.execute("SELECT release, attribute, json FROM domains ORDER BY release, attribute")
         for number, name, text in rows:
-            found.setdefault(number, {})[name] = text
+            versions.setdefault(number, {})[name] = text
         for entry in entries or ():
-            same = entry.tables.get(chain.DOMAINS) == chain.of_domains(found.get(entry.number, {}))
+            same = entry.tables.get(chain.DOMAINS) == chain.of_domains(versions.get(entry.number, {}))
             self._refuse_changed(entry, chain.DOMAINS, same=same)
-        return found
+        return versions
 
     def rows(self, entry: Entry, tables: Sequence[str], *, compare: bool = True) -> Rows:
         """Rows of one release; they are what was recorded, unless nobody asks for that."""
-        found = {}
+        arrays = {}
         for table in tables:
             columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
             sql = f"SELECT {columns} FROM {table} WHERE release = ? ORDER BY {order}"
             stored = self.connection.table(sql, [entry.number])
-            found[table] = self.decode(lambda table=table, stored=stored: _arrays(table, stored, entry))  # type: ignore[misc]
+            arrays[table] = self.decode(lambda table=table, stored=stored: _arrays(table, stored, entry))  # type: ignore[misc]
             if compare:
-                self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, found[table]))
-        return found
+                self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, arrays[table]))
+        return arrays
 
     def by_release(self, table: str, entries: Sequence[Entry]) -> list[Columns]:
         """Rows of all releases, one after the other; they are what was recorded."""
@@ -98,13 +98,13 @@ class Store:
             return self._people[1]
         columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
         stored = self.connection.table(f"SELECT release, {columns} FROM {table} ORDER BY release, {order}")
-        found = self.decode(lambda: _split(table, stored, entries[-1]))
-        for entry, rows in zip(entries, found, strict=True):
+        releases = self.decode(lambda: _split(table, stored, entries[-1]))
+        for entry, rows in zip(entries, releases, strict=True):
             self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, rows))
         if table == "people":
             # Recognising, checking and recording all need everybody: read once, and the rows are never changed.
-            self._people = (entries[-1].hash, found)
-        return found
+            self._people = (entries[-1].hash, releases)
+        return releases
 
     def _refuse_changed(self, entry: Entry, table: str, *, same: bool) -> None:
         """Stop where rows are not those that were recorded."""
@@ -168,44 +168,44 @@ def need(key: Key | None) -> Key:
 
 def to_entry(columns: Mapping[str, Any], tables: str | None = None) -> Entry:
     """A row of `releases`, read; `tables` are the digests of one that has none itself."""
-    found = dict(columns)
-    found["tables"] = found["tables"] or tables or "{}"
-    found["files"] = found["files"] or "{}"
+    fields = dict(columns)
+    fields["tables"] = fields["tables"] or tables or "{}"
+    fields["files"] = fields["files"] or "{}"
     for name in ("versions", "summary", "tables", "files"):
-        found[name] = json.loads(found[name])
+        fields[name] = json.loads(fields[name])
     for name in ("quasi", "sensitive", "insensitive"):
-        found[name] = tuple(json.loads(found[name] or "[]"))
-    found["seed"] = None if found["seed"] is None else int(found["seed"])
-    return Entry(**found)
+        fields[name] = tuple(json.loads(fields[name] or "[]"))
+    fields["seed"] = None if fields["seed"] is None else int(fields["seed"])
+    return Entry(**fields)
 
 
 def paths(steps: Sequence[Columns]) -> NDArray[np.int32]:
     """(trajectories, releases): the class in every release, from each release's trajectories and those before them."""
     place = np.arange(len(steps[-1]["parent"]))
-    found = np.full((len(place), len(steps)), -1, np.int32)
+    path = np.full((len(place), len(steps)), -1, np.int32)
     for number in range(len(steps) - 1, -1, -1):
         born = place >= 0
-        found[born, number] = steps[number]["class"][place[born]]
+        path[born, number] = steps[number]["class"][place[born]]
         place[born] = steps[number]["parent"][place[born]]
     must(bool((place == -1).all()))
-    return found
+    return path
 
 
 def domains_by_release(versions: Versions, count: int) -> list[dict[str, Hierarchy]]:
     """The domains of all attributes in every release; one that did not change is the same object."""
-    found: list[dict[str, Hierarchy]] = []
+    domains: list[dict[str, Hierarchy]] = []
     for number in range(1, count + 1):
         new = {name: from_json(text) for name, text in versions.get(number, {}).items()}
-        found.append({**(found[-1] if found else {}), **new})
-    return found
+        domains.append({**(domains[-1] if domains else {}), **new})
+    return domains
 
 
 def latest(versions: Versions) -> dict[str, str]:
     """The domains of the last release, as text."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for number in sorted(versions):
-        found.update(versions[number])
-    return found
+        texts.update(versions[number])
+    return texts
 
 
 def must(fits: bool) -> None:

@@ -77,11 +77,11 @@ def import_(folder: Path, place: Place, key: Key, *, encrypted: bool = False, fi
     with new_store(place, key, encrypted=encrypted) as store:
         for name, rows in tables.items():
             store.connection.insert(name, rows)
-        found = verify(store, facts=facts)
-        if found.problems or found.head != manifest["head"]:
-            problems = found.problems or ("the last release is not the one of the manifest",)
+        verified = verify(store, facts=facts)
+        if verified.problems or verified.head != manifest["head"]:
+            problems = verified.problems or ("the last release is not the one of the manifest",)
             raise LedgerError(Problem(problem, file=str(folder)) for problem in problems)
-        store.record("imported", None, f"{found.releases} releases")
+        store.record("imported", None, f"{verified.releases} releases")
         finish(store)
 
 
@@ -110,10 +110,10 @@ def _digests(store: Store) -> dict[str, str]:
 def _manifest(folder: Path) -> dict[str, Any]:
     message = None
     try:
-        found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if found["sequester-ledger"] != _FORMAT or found["schema"] != schema.VERSION:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["sequester-ledger"] != _FORMAT or manifest["schema"] != schema.VERSION:
             message = "was exported by another version of Sequester; import it with that version, and open it with this"
-        elif not {"head", "tables"} <= found.keys() or set(found["tables"]) != set(schema.EVERY_TABLE):
+        elif not {"head", "tables"} <= manifest.keys() or set(manifest["tables"]) != set(schema.EVERY_TABLE):
             message = "does not list the tables of a ledger"
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
@@ -121,7 +121,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         message = "is not the manifest of an exported ledger"
     if message is not None:
         raise LedgerError(Problem(message, file=str(folder / MANIFEST)))
-    return found
+    return manifest
 
 
 def _tables(folder: Path, manifest: Mapping[str, Any]) -> dict[str, pa.Table]:

@@ -62,8 +62,8 @@ def remember(store: Store, series: str) -> None:
     if not any(event.action != "created" for event in events):
         return
     names = (*entries[-1].quasi, *entries[-1].kept_names) if entries else ()
-    found = Witness(series, len(events), events[-1].hash, columns_digest(names))
-    write(store.connection.place.head, found.sealed(need(store.key)))
+    head = Witness(series, len(events), events[-1].hash, columns_digest(names))
+    write(store.connection.place.head, head.sealed(need(store.key)))
 
 
 def write(path: Path, witness: Witness) -> None:
@@ -92,10 +92,10 @@ def read(path: Path) -> Witness:
         raw = json.loads(path.read_text(encoding="utf-8"))
         if raw.pop("sequester-head") != _FORMAT:
             raise ValueError
-        found = Witness(**raw)
-        if [type(value) for value in asdict(found).values()] != [str, int, str, str, str]:
+        head = Witness(**raw)
+        if [type(value) for value in asdict(head).values()] != [str, int, str, str, str]:
             raise ValueError
-        return found
+        return head
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -105,9 +105,9 @@ def read(path: Path) -> Witness:
 
 def beside(place: Place) -> dict[Path, Witness]:
     """The witnesses of other ledgers in the same folder; files that are none are passed over."""
-    found = {}
+    heads = {}
     for path in sorted(place.home.glob(f"*{_SUFFIX}")) if place.home.is_dir() else ():
         if path != place.head and path.is_file():
             with contextlib.suppress(LedgerError):
-                found[path] = read(path)
-    return found
+                heads[path] = read(path)
+    return heads

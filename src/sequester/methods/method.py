@@ -6,19 +6,22 @@ options in `policy/methods`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
+    from sequester.ingest.snapshot import Snapshot
+    from sequester.methods.pods.task import MadePods, PodTask
     from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
@@ -36,7 +39,8 @@ class Task:
     against     the adversaries to be safe from
     lifetime    what is promised of values that change
     registered  codes of everybody who may be in a release, where nobody knows who is
-    label       asks for the column that refinements should tell about
+    records     the encoded table, for methods that look at a column by its name
+    seating     what rows show beside their boxes and who shares values with whom, for methods that seat people
     noise       a seed for what is drawn
     """
 
@@ -48,7 +52,8 @@ class Task:
     against: Collection[str] = ()
     lifetime: Lifetime | None = None
     registered: Ints | None = None
-    label: Callable[[], Ints | None] = lambda: None
+    records: Snapshot | None = None
+    seating: PodTask | None = None
     noise: int = 0
     progress: Progress | None = None
 
@@ -70,14 +75,33 @@ class Task:
         return {"against": self.against, "seed": self.noise, "progress": self.progress}
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Seated(Classes):
+    """Classes of the records and, after them, of decoys: rows about nobody. `made` has everybody's seat."""
+
+    made: MadePods
+
+
+Asks = Callable[[Any], bool]
+"""Something that depends on the method's part of the policy."""
+
+
 def always(options: Any) -> bool:
-    """Whatever the options are."""
+    """Whatever the options."""
     return True
 
 
 def never(options: Any) -> bool:
-    """With no options."""
+    """Whatever the options."""
     return False
+
+
+def _nothing_to_say(task: Task, classes: Classes, histories: tuple[History, ...]) -> tuple[str, ...]:
+    return ()
+
+
+def _no_others(task: Task, classes: Classes) -> Mapping[str, float]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -88,9 +112,15 @@ class Method:
     following       of the next table of a series
     looks_back      whether it heeds what was published before, and must be safe with it
     from_the_first  whether the first table of a series is made as those that follow
+    seats           whether everybody in the table is published at once, beside decoys (`Seated`): nobody waits
+    blind           given its options, whether decoys show any value there can be, so that all must be listed
+    leaves_out      given its options, whether some people of a table on its own may be left out
     merges          given its options, whether Byun's merge may take its place where that loses less or is safe
-    repairs         whether parts that the audit finds unsafe may fall back to their merge
+    repairs         what becomes of classes that the audit finds unsafe: the merge in their place, or larger ones
     together        whether newcomers who are published together stay together, so that waiting for more may pay
+    regroups        given its options, whether classes of a series are regrouped once they are cut
+    notes           what a plan should say about these classes, given the histories with them
+    others          figures of this release and of others nearby, by name
     """
 
     name: str
@@ -98,11 +128,16 @@ class Method:
     following: Callable[[Task], Classes]
     looks_back: bool = True
     from_the_first: bool = False
-    merges: Callable[[Any], bool] = always
-    repairs: bool = True
+    seats: bool = False
+    blind: Asks = never
+    leaves_out: Asks = never
+    merges: Asks = always
+    repairs: Literal["fall back", "join"] | None = "fall back"
     together: bool = False
+    regroups: Asks = never
+    notes: Callable[[Task, Classes, tuple[History, ...]], tuple[str, ...]] = _nothing_to_say
+    others: Callable[[Task, Classes], Mapping[str, float]] = _no_others
 
     def next(self, task: Task) -> Classes:
         """Classes of the next table of a series."""
-        begun = bool(len(task.history.first))
-        return (self.following if begun or self.from_the_first else self.first)(task)
+        return (self.following if self.from_the_first or len(task.history.first) else self.first)(task)

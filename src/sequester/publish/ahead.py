@@ -7,7 +7,7 @@ last, and published one after the other by the same method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
-from sequester.guarantees.lifetime import Strategy, best_alpha
+from sequester.guarantees.lifetime import best_alpha
 from sequester.guarantees.requirement import Requirement
 from sequester.history.history import History
 from sequester.history.past import Past
@@ -23,30 +23,13 @@ from sequester.history.sight import sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.class_guard.guard import ClassGuard
+from sequester.methods.lifetime.budget import Budget, budget_of
 from sequester.methods.lifetime.group import group
-from sequester.methods.lifetime.survivals import Survivals
 from sequester.metrics.loss import ail
 from sequester.policy.model import Policy
 from sequester.policy.protect import Lifetime
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Plan
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How often people can be in a class like the one they are in now before what was promised is spent.
-
-    pairs    of a person and a protected value that is in her class now
-    blocked  pairs that no class of a table of this size may link again (Wong et al., Theorem 2); a person whose own
-             value that is will be left out
-    least, tenth, median   how many more such classes: the fewest, what nine of ten pairs can bear at least, and half
-    """
-
-    pairs: int
-    blocked: int
-    least: int
-    tenth: int
-    median: int
 
 
 @dataclass(frozen=True)
@@ -89,46 +72,6 @@ class Ahead:
         return asdict(self)
 
 
-def budget_of(histories: Sequence[History], person: NDArray[np.int64], lifetime: Lifetime) -> Budget:
-    """What is left of the people who are in the last release, for the values in their classes."""
-    changing = [history for history in histories if not history.permanent]
-    strategy, last = Strategy.of(lifetime), changing[0].releases[-1]
-    assert last.member is not None
-    person = person[last.member[person] >= 0]
-    known = []
-    for history in changing:
-        value = history.releases[-1].value
-        assert value is not None
-        known.append(value[person])
-    found = Survivals.of(changing, person, known)
-    people = np.bincount(found.row, minlength=len(found.path))
-    rows = np.flatnonzero(people)
-    number = found.path[rows, -1]
-    views = np.repeat(np.arange(len(changing)), np.diff(found.first))
-    counts = np.column_stack(
-        [changing[view].releases[-1].counts[:, value] for view, value in zip(views, found.value, strict=True)]
-        or [np.zeros((len(last), 0), np.int64)]
-    )
-    among = np.column_stack([changing[view].sharing(-1) for view in views] or [np.zeros((len(last), 0), np.int64)])
-    share = (counts / np.maximum(among, 1))[number]
-    place, column = np.nonzero(share)
-    if not len(place):
-        return Budget(0, 0, 0, 0, 0)
-    left, spent = found.left[rows[place], column], share[place, column]
-    weight = people[rows[place]]
-    # A hair is forgiven: what is left was compared with the limit in whole numbers already.
-    rest = np.maximum(np.log(left) - np.log(float(strategy.floor)), 0.0)
-    more = np.floor(rest / np.maximum(-np.log1p(-np.minimum(spent, 1 - 1e-12)), 1e-300) + 1e-9).astype(np.int64)
-    blocked = (1 - float(strategy.floor) / np.maximum(left, float(strategy.floor))) * len(person) < 1 - 1e-9
-    order = np.argsort(more, kind="stable")
-    upto = np.cumsum(weight[order])
-
-    def quantile(part: float) -> int:
-        return int(more[order[int(np.searchsorted(upto, part * upto[-1]))]])
-
-    return Budget(int(weight.sum()), int(weight[blocked].sum()), int(more.min()), quantile(0.1), quantile(0.5))
-
-
 def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
     """Publish the plan in thought, and so many releases after it, with the policy's strategy and with others."""
     lifetime, candidate = policy.protect.lifetime, plan.candidate
@@ -162,13 +105,13 @@ def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
 
 def _churn(plan: Plan, candidate: Candidate) -> Churn:
     """From how this table differs from the last release; before the second, that nothing changes."""
-    change, crowd = plan.change, candidate.crowd
+    change, census = plan.change, candidate.census
     before = change.stayers + change.leavers
-    if plan.number == 1 or crowd is None or not before:
+    if plan.number == 1 or not before:
         return Churn(0.0, 0.0, 0.0, observed=False)
-    stay = np.flatnonzero(crowd.number >= 0)
-    stay = stay[crowd.last[crowd.number[stay]] >= 0]
-    differs = (crowd.values[:, crowd.number[stay]] != crowd.snapshot.sensitive[:, stay]).any(axis=0)
+    stay = np.flatnonzero(census.number >= 0)
+    stay = stay[census.last[census.number[stay]] >= 0]
+    differs = (census.values[:, census.number[stay]] != census.snapshot.sensitive[:, stay]).any(axis=0)
     return Churn(
         leave=change.leavers / before,
         join=(change.newcomers + change.returned) / before,
@@ -208,8 +151,8 @@ class _Future:
             changed = np.flatnonzero(random.random(len(who)) < self.churn.change)
             values[:, changed] = self.records.sensitive[:, random.integers(0, count, len(changed))]
             codes = np.ascontiguousarray(self.records.quasi[:, drawn])
-            found = sights_of(requirement, self.policy, values, compact=False)
-            now = tuple(sight.codes for sight in found if not sight.permanent)
+            sights = sights_of(requirement, self.policy, values, compact=False)
+            now = tuple(sight.codes for sight in sights if not sight.permanent)
             past = Past(histories, who, now, np.zeros(len(who), np.bool_))
             try:
                 classes = group(

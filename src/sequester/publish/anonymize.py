@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.requirement import Requirement
-from sequester.history.past import Past
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import PublishedClasses
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement, assess_classes
-from sequester.policy.methods import FullDomain, Pods
 from sequester.policy.model import Policy
-from sequester.publish.emit import as_printed, shuffle_rows, write_table
+from sequester.publish.brief import Brief
+from sequester.publish.emit import shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
-from sequester.publish.release import Release
-from sequester.publish.tasks import task_of
+from sequester.publish.release import Release, weights
+from sequester.publish.seated import seat_table
 
 Progress = Callable[[str, int, int], None]
 _STAGES = ("reading", "anonymizing", "verifying", "writing values")
@@ -53,46 +51,42 @@ def anonymize(
 
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
-    if isinstance(policy.method, Pods):
-        from sequester.publish.podded import anonymize_podded
-
-        tell(1)
-        return anonymize_podded(snapshot, policy, seed=seed)
-    requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
-    may_leave_out = isinstance(policy.method, FullDomain) and policy.method.suppression > 0
-    if not may_leave_out:
-        _refuse_hopeless(snapshot, requirement, population)
+    brief = Brief.of(policy, snapshot, [secrets.randbits(128) if seed is None else seed])
     tell(1)
-    try:
-        classes = static_classes(
-            snapshot, policy, ClassGuard.of(requirement, snapshot.sensitive, population=population)
-        )
-    except GuaranteeError:
-        # Which promise the table as a whole breaks says more than that no levels will do.
-        _refuse_hopeless(snapshot, requirement, population)
-        raise
-    classes = as_printed(classes, snapshot.quasi_domains, numbers=policy.output.numbers)
+    if brief.method.seats:
+        seated = seat_table(snapshot, brief)
+        records, classes, people = seated.records, seated.classes, ~seated.decoy
+    else:
+        records, classes, people = snapshot, _make(snapshot, brief, population), None
     tell(2)
-    measured = verify(snapshot, classes, requirement, policy, population=population)
+    measured = verify(records, classes, brief.requirement, policy, population=population, people=people)
     tell(3)
-    order = shuffle_rows(classes.member, seed=seed)
-    table, judged = written(snapshot, classes, order, policy)
+    order = shuffle_rows(classes.member, seed=brief.draws[0])
+    table = write_table(records, classes, order, numbers=policy.output.numbers)
+    judged = Judged.of(records, classes, order, policy)
+    read_back(table, judged)
     return Release(
         table=table,
         measurement=measured,
         policy=policy,
         person=snapshot.person,
-        classes=classes,
+        classes=classes if people is None else replace(classes, member=classes.member[people]),
         judged=judged,
+        weights=None if people is None else weights(classes, people, order, policy),
     )
 
 
-def written(records: Snapshot, classes: Classes, order: NDArray[np.int64], policy: Policy) -> tuple[pa.Table, Judged]:
-    """The table as it is published, read back, and what to hold a written file to."""
-    table = write_table(records, classes, order, numbers=policy.output.numbers)
-    judged = Judged.of(records, classes, order, policy)
-    read_back(table, judged)
-    return table, judged
+def _make(snapshot: Snapshot, brief: Brief, population: NDArray[np.int32] | None) -> Classes:
+    """Classes of a table by its method, as they are printed."""
+    if not brief.method.leaves_out(brief.policy.method):
+        _refuse_hopeless(snapshot, brief.requirement, population)
+    try:
+        classes = brief.method.first(brief.task(snapshot, population=population))
+    except GuaranteeError:
+        # Which promise the table as a whole breaks says more than that no levels will do.
+        _refuse_hopeless(snapshot, brief.requirement, population)
+        raise
+    return brief.printed(classes, snapshot)
 
 
 def verify(
@@ -161,8 +155,3 @@ def _refuse(outcomes: tuple[Outcome, ...], what: str) -> None:
                 required=broken.required,
                 observed=broken.observed,
             )
-
-
-def static_classes(snapshot: Snapshot, policy: Policy, guard: ClassGuard, past: Past | None = None) -> Classes:
-    """Classes of one table by the policy's method, whatever was published before."""
-    return method_of(policy.method).first(task_of(snapshot, policy, guard, past=past))

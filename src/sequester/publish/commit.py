@@ -27,7 +27,8 @@ import pyarrow as pa
 from sequester.errors import DataError, LedgerError, Problem, SequesterError, Unsettled
 from sequester.ledger import Ledger
 from sequester.ledger.evidence import differing
-from sequester.ledger.state import HASH, Draft, Entry, Queue
+from sequester.ledger.state import HASH, Draft, Entry, WaitingList
+from sequester.outputs import data_file
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate
@@ -37,7 +38,6 @@ from sequester.publish.files import draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release, weights
 from sequester.publish.repeated import stale
-from sequester.publish.roster import Crowd
 from sequester.regular import digest_of
 
 # What of a plan the ledger keeps beside what it has columns for.
@@ -69,7 +69,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
         facts=_facts(plan),
         weights=None if candidate.seats is None else weights(candidate.classes, people, candidate.order, policy),
     )
-    data = f"data.{policy.output.format}"
+    data = data_file(policy.output.format)
     step("before writing")
     _sweep(place.parent)
     draft = draft_folder(place, release.as_written(data), data, lambda digest: _texts(release, data, digest))
@@ -131,7 +131,9 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
             _finish(ledger, pending, place)
             return (f"{what}, and its folder is not here; it counts as published",)
         # Somebody may have seen it there.
-        fix = "say where its folder is now with `--releases`, or bring it back; if it is lost, `--accept-loss` counts "
+        fix = (
+            "say where its folder is now with `folder=...`, or bring it back; if it is lost, `accept_loss=True` counts "
+        )
         message = f"is where {what}, and is not looked at from here; {fix}it as published"
         raise DataError(Problem(message, file=str(ledger.place.home / begun) if ledger.place.is_file else begun))
     ledger.withdraw(pending.number)
@@ -208,21 +210,18 @@ def _draft(
     """What the ledger keeps of a release."""
     from sequester import __version__
 
-    crowd, roster, past, records = candidate.crowd, candidate.roster, candidate.past, candidate.records
-    assert crowd is not None
-    assert candidate.hashes is not None
-    assert candidate.digests is not None
-    known, people = len(crowd.last), len(past.first.people)
+    census, roster, past, records = candidate.census, candidate.roster, candidate.past, candidate.records
+    known, people = len(census.last), len(past.first.people)
     member = np.full(people, -1, np.int32)
     member[past.person] = candidate.classes.member
     check_written(candidate.table.num_rows, past.person, member)
     values = np.zeros((len(records.sensitive), people), np.int32)
-    values[:, :known] = crowd.values
+    values[:, :known] = census.values
     values[:, past.person] = records.sensitive
     plain = np.zeros((len(records.plain), people), np.int32)
-    plain[:, :known] = crowd.plain
+    plain[:, :known] = census.plain
     plain[:, past.person] = records.plain
-    new = roster.rows[crowd.number[roster.rows] < 0]
+    new = roster.rows[census.number[roster.rows] < 0]
     invented = ledger.invent(known + len(new), people - known - len(new))
     told = plan.to_dict()
     return Draft(
@@ -237,14 +236,14 @@ def _draft(
         values=values,
         insensitive=records.plain_names,
         plain=plain,
-        newcomers=pa.concat_arrays([candidate.hashes.take(new).cast(HASH), invented]),
-        digests=np.append(candidate.digests[new], np.zeros(len(invented), np.int64))[None],
+        newcomers=pa.concat_arrays([census.people.hashes.take(new).cast(HASH), invented]),
+        digests=np.append(census.people.digests[new], np.zeros(len(invented), np.int64))[None],
         input_digest=plan.input_digest,
         output_digest=files[data],
         files=files,
         method=policy.method.name,
         retained=roster.retained,
-        queue=_queue(plan, candidate, crowd),
+        queue=_queue(plan, candidate),
         seed=plan.seed,
         recipient=plan.recipient,
         purpose=plan.purpose,
@@ -260,13 +259,12 @@ def _draft(
     )
 
 
-def _queue(plan: Plan, candidate: Candidate, crowd: Crowd) -> Queue:
+def _queue(plan: Plan, candidate: Candidate) -> WaitingList:
     """Everybody who waits after this release: to be published, or no longer to be."""
-    assert candidate.hashes is not None
-    held = candidate.roster.held
-    hashes, patience = [candidate.hashes.take(held).cast(HASH)], [crowd.patience[held]]
-    if crowd.withdrawn is not None:
-        stay = np.flatnonzero(np.isin(crowd.withdrawn.person, candidate.roster.retained))
-        hashes.append(crowd.withdrawn.hashes.take(stay).cast(HASH))
-        patience.append(crowd.withdrawn.patience[stay])
-    return Queue(pa.concat_arrays(hashes), (plan.number - np.concatenate(patience)).astype(np.int32))
+    census, held = candidate.census, candidate.roster.held
+    hashes, patience = [census.people.hashes.take(held).cast(HASH)], [census.patience[held]]
+    if census.withdrawn is not None:
+        stay = np.flatnonzero(np.isin(census.withdrawn.person, candidate.roster.retained))
+        hashes.append(census.withdrawn.hashes.take(stay).cast(HASH))
+        patience.append(census.withdrawn.patience[stay])
+    return WaitingList(pa.concat_arrays(hashes), (plan.number - np.concatenate(patience)).astype(np.int32))

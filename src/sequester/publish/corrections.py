@@ -37,8 +37,8 @@ class Corrections:
     @property
     def records(self) -> Mask:
         """All of them."""
-        found: Mask = np.logical_or.reduce([self.quasi, *self.cells.values()])
-        return found
+        records: Mask = np.logical_or.reduce([self.quasi, *self.cells.values()])
+        return records
 
     @classmethod
     def find(
@@ -55,8 +55,8 @@ class Corrections:
         known = number >= 0
 
         def differs(before: NDArray[np.generic], now: NDArray[np.generic]) -> Mask:
-            found: Mask = known & (before[number] != now)
-            return found
+            differing: Mask = known & (before[number] != now)
+            return differing
 
         return cls(differs(*digests), {name: differs(before, now) for name, (before, now) in cells.items()})
 
@@ -64,16 +64,16 @@ class Corrections:
         """Raise DataError if there are any, with the columns and the numbers of the rows: an error is private."""
         problems = [_problem(rows, name, snapshot) for name, rows in self._quasi(snapshot, number, state, policy)]
         problems += [_problem(rows, name, snapshot) for name, rows in self.cells.items()]
-        found = [problem for problem in problems if problem is not None]
-        if found:
-            raise DataError(found)
+        there = [problem for problem in problems if problem is not None]
+        if there:
+            raise DataError(there)
 
     def _quasi(
         self, snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy
     ) -> Sequence[tuple[str | None, Mask]]:
         """Columns with cells outside a box that their people were published with; None for cells inside all of them."""
         rows = np.flatnonzero(self.quasi)
-        told, found = np.zeros(len(self.quasi), np.bool_), []
+        told, columns = np.zeros(len(self.quasi), np.bool_), []
         for axis, (name, attribute) in enumerate(policy.quasi_identifiers.items()):
             if attribute.changes:
                 continue
@@ -85,8 +85,8 @@ class Corrections:
                 code = _codes(memory.domains[name], now)
                 outside[rows] |= (at >= 0) & ((code < memory.lo[axis, at]) | (code > memory.hi[axis, at]))
             told |= outside
-            found.append((name, outside))
-        return [*found, (None, self.quasi & ~told)]
+            columns.append((name, outside))
+        return [*columns, (None, self.quasi & ~told)]
 
 
 def _codes(domain: Hierarchy, names: Sequence[str]) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
+from sequester.outputs import output_of
 from sequester.policy.model import Policy
 
 Numbers = Literal["interval", "bounds", "midpoint"]
@@ -85,7 +86,7 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
 
 def for_file(table: pa.Table, file: str, policy: Policy) -> pa.Table:
     """The table as it is written into a file of this name; `ingest.published` reads it back as it was."""
-    if policy.output.formulas == "keep" or file.endswith(".parquet"):
+    if policy.output.formulas == "keep" or not output_of(file).is_text:
         return table
     return pa.table([escape(column) for column in table.columns], names=list(map(escape_name, table.column_names)))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sequester.drafts import draft_beside
 from sequester.errors import DataError, Problem
+from sequester.outputs import output_of
 from sequester.regular import digest_of
 
 if TYPE_CHECKING:
@@ -142,15 +143,7 @@ def _write(table: pa.Table, path: Path) -> None:
 
     fits = True
     try:
-        if path.name.endswith(".parquet"):
-            import pyarrow.parquet as parquet
-
-            parquet.write_table(table, path)
-        else:
-            import pyarrow.csv as csv
-
-            with pa.output_stream(path, compression="gzip" if path.suffix == ".gz" else None) as stream:
-                csv.write_csv(table, stream)
+        output_of(path.name).write(table, path)
     except MemoryError:  # of Arrow, too
         raise
     except pa.ArrowException:
@@ -176,7 +169,7 @@ def _staged(path: Path) -> Iterator[Path]:
 
 def _refuse_existing(path: Path, *, force: bool) -> None:
     if path.exists() and not force:
-        raise DataError(Problem("exists already; choose another place, or overwrite it with --force", file=str(path)))
+        raise DataError(Problem("exists already; name another place, or replace it with force=True", file=str(path)))
 
 
 def _refuse_foreign(path: Path, known: set[str], *, needed: set[str]) -> None:

@@ -13,6 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.domain.codec import to_text
+from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.plain import plain_cells
 from sequester.history.sight import permanent_part
 from sequester.ingest.snapshot import Snapshot
 from sequester.policy.model import Policy
@@ -62,5 +65,18 @@ def _donors(
     first, last = (np.searchsorted(member[here], wanted, side) for side in ("left", "right"))
     alone = first == last
     first, last = np.where(alone, 0, first), np.where(alone, len(here), last)
-    found: NDArray[np.int64] = here[np.random.default_rng(seed).integers(first, last)]
-    return found
+    donors: NDArray[np.int64] = here[np.random.default_rng(seed).integers(first, last)]
+    return donors
+
+
+def continued(column: pa.ChunkedArray, domain: Hierarchy, codes: NDArray[np.int32]) -> pa.ChunkedArray:
+    """A column and, after it, the cells last published of people who are kept in the release.
+
+    Where these are no cells of the column's type, which was another one then, all of it becomes text.
+    """
+    try:
+        return pa.chunked_array([*column.chunks, plain_cells(domain, codes, column.type)], column.type)
+    except pa.ArrowInvalid:
+        pass
+    texts = [to_text(chunk).cast(pa.string()) for chunk in column.chunks]
+    return pa.chunked_array([*texts, plain_cells(domain, codes, pa.string())], pa.string())

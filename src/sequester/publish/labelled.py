@@ -17,9 +17,9 @@ from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.pods.task import LabelBounds
-from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
-from sequester.publish.roster import Crowd
+from sequester.publish.brief import Brief
+from sequester.publish.census import Census
 
 Codes = NDArray[np.int32]
 
@@ -45,25 +45,26 @@ class Labelled:
     bounds: LabelBounds
 
     @classmethod
-    def of(cls, snapshot: Snapshot, policy: Policy, *, before: Crowd | None) -> Labelled:
+    def of(cls, snapshot: Snapshot, brief: Brief, *, before: Census | None) -> Labelled:
         """The labels of a table, and of everybody before; with labels that nobody has where there are too few."""
+        policy, requirement = brief.policy, brief.requirement
         sensitive, plain, known = snapshot.sensitive, snapshot.plain, 0
         if before is not None:
             sensitive, plain = np.hstack([before.values, sensitive]), np.hstack([before.plain, plain])
             known = before.values.shape[1]
         group, first = row_groups(_cells(snapshot, policy, sensitive, plain))
         sensitive, plain = sensitive[:, first], plain[:, first]
-        if isinstance(policy.method, Pods) and policy.method.blind:
+        if brief.method.blind(policy.method):
             every = _all_values(snapshot, policy, sensitive[:, :1])
             sensitive, plain = _added(
                 snapshot, policy, (sensitive, plain), every, np.repeat(plain[:, :1], every.shape[1], axis=1)
             )
-        bounds = _bounds(snapshot, policy, sensitive)
+        bounds = _bounds(requirement, policy, sensitive)
         if (short := _short(bounds)).any():
             count = sensitive.shape[1]
-            like, others = _others(snapshot, policy, sensitive, np.flatnonzero(short), int(bounds.needs().max()))
+            like, others = _others(snapshot, brief, sensitive, np.flatnonzero(short), int(bounds.needs().max()))
             sensitive, plain = _added(snapshot, policy, (sensitive, plain), others, plain[:, like])
-            bounds = _bounds(snapshot, policy, sensitive)
+            bounds = _bounds(requirement, policy, sensitive)
             if _short(bounds)[:count].any():
                 raise GuaranteeError(
                     "there are fewer values that are different than a pod must have, in the table and in what the "
@@ -76,23 +77,22 @@ class Labelled:
     @property
     def needed(self) -> int:
         """Decoys without which some value would be more frequent in the release than a pod may have it."""
-        people, found = len(self.now), 0
+        people, needed = len(self.now), 0
         for row, shares in zip(self.bounds.answers, self.bounds.shares, strict=True):
             answers = row[self.now]
             count = np.bincount(answers[answers >= 0], minlength=len(shares))
             least = [-(-int(n) * share.denominator // share.numerator) for n, share in zip(count, shares, strict=True)]
-            found = max(found, *(rows - people for rows in least))
-        return found
+            needed = max(needed, *(rows - people for rows in least))
+        return needed
 
 
-def barred(snapshot: Snapshot, policy: Policy, labelled: Labelled) -> NDArray[np.bool_] | None:
+def barred(snapshot: Snapshot, brief: Brief, labelled: Labelled) -> NDArray[np.bool_] | None:
     """(records, labels) what the policy says cannot be; None where it says nothing. What is there can be."""
-    if not policy.impossible:
+    if not brief.policy.impossible:
         return None
-    requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
     labels = labelled.sensitive.shape[1]
-    found = np.zeros((len(snapshot), labels), np.bool_)
-    for rule in policy.impossible:
+    never = np.zeros((len(snapshot), labels), np.bool_)
+    for rule in brief.policy.impossible:
         record, label = np.ones(len(snapshot), np.bool_), np.ones(labels, np.bool_)
         for name, text in rule.items():
             if name in snapshot.quasi_names:
@@ -100,10 +100,10 @@ def barred(snapshot: Snapshot, policy: Policy, labelled: Labelled) -> NDArray[np
                 record &= _called(snapshot.quasi_domains[place], text)[snapshot.quasi[place]]
             else:
                 place = snapshot.sensitive_names.index(name)
-                label &= _told(requirement, place, text)[labelled.sensitive[place]]
-        found |= record[:, None] & label[None, :]
-    found[np.arange(len(snapshot)), labelled.now] = False
-    return found
+                label &= _told(brief.requirement, place, text)[labelled.sensitive[place]]
+        never |= record[:, None] & label[None, :]
+    never[np.arange(len(snapshot)), labelled.now] = False
+    return never
 
 
 def _called(domain: Hierarchy, text: str) -> NDArray[np.bool_]:
@@ -126,14 +126,13 @@ def _told(requirement: Requirement, place: int, text: str) -> NDArray[np.bool_]:
 def _cells(snapshot: Snapshot, policy: Policy, sensitive: Codes, plain: Codes) -> Codes:
     """(columns, rows) what stays of these cells."""
     lasting = [place for place, name in enumerate(snapshot.plain_names) if name in policy.lasting]
-    found = np.vstack([permanent_part(policy, snapshot.sensitive_domains, sensitive), plain[lasting]])
+    lasts = np.vstack([permanent_part(policy, snapshot.sensitive_domains, sensitive), plain[lasting]])
     # Without any such column everybody has one label.
-    return found if len(found) else np.zeros((1, sensitive.shape[1]), np.int32)
+    return lasts if len(lasts) else np.zeros((1, sensitive.shape[1]), np.int32)
 
 
-def _bounds(snapshot: Snapshot, policy: Policy, sensitive: Codes) -> LabelBounds:
+def _bounds(requirement: Requirement, policy: Policy, sensitive: Codes) -> LabelBounds:
     """What is promised about rows with these sensitive cells, one of each label."""
-    requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
     answers, shares = [], []
     for sight in sights_of(requirement, policy, sensitive, compact=False):
         if sight.permanent and any(bound < 1 for bound in sight.bounds):
@@ -152,7 +151,7 @@ def _short(bounds: LabelBounds) -> NDArray[np.bool_]:
     needs, clash = kinds.needs(), kinds.clash()
     if needs.max(initial=1) <= 2:
         return ((needs > 1) & clash.all(axis=1))[group]
-    found = np.zeros(len(first), np.bool_)
+    lacking = np.zeros(len(first), np.bool_)
     # Those that ask for few seats first, so that a pod need not grow.
     order = np.argsort(needs, kind="stable")
     for kind in range(len(first)):
@@ -162,8 +161,8 @@ def _short(bounds: LabelBounds) -> NDArray[np.bool_]:
             near = int(order[fits[order]][0])
             seats, chosen = max(seats, int(needs[near])), chosen + 1
             fits &= ~clash[near]
-        found[kind] = chosen < seats and not free
-    return found[group]
+        lacking[kind] = chosen < seats and not free
+    return lacking[group]
 
 
 def _added(
@@ -195,16 +194,16 @@ def _all_values(snapshot: Snapshot, policy: Policy, like: Codes) -> Codes:
 
 
 def _others(
-    snapshot: Snapshot, policy: Policy, sensitive: Codes, short: NDArray[np.int64], seats: int
+    snapshot: Snapshot, brief: Brief, sensitive: Codes, short: NDArray[np.int64], seats: int
 ) -> tuple[NDArray[np.int64], Codes]:
     """Labels that nobody has, to share a pod with these; and which of these each is like in what is not sensitive.
 
     Attribute by attribute values are looked for that differ from each other, those that somebody has first.
     """
     like = np.repeat(short, seats - 1)
-    found = sensitive[:, like].copy()
+    cells = sensitive[:, like].copy()
     for place in range(len(sensitive)):
-        apart, values = _apart(snapshot, policy, place, sensitive[place])
+        apart, values = _apart(snapshot, brief, place, sensitive[place])
         for number, label in enumerate(short.tolist()):
             chosen = [int(sensitive[place, label])]
             fits = values[apart[chosen[0], values]]
@@ -213,19 +212,18 @@ def _others(
                 fits = fits[apart[chosen[-1], fits]]
             # Where there are not so many they come again: of a free value that is no matter.
             again = [chosen[at % len(chosen)] for at in range(1, seats)]
-            found[place, number * (seats - 1) : (number + 1) * (seats - 1)] = again
-    return like, found
+            cells[place, number * (seats - 1) : (number + 1) * (seats - 1)] = again
+    return like, cells
 
 
-def _apart(snapshot: Snapshot, policy: Policy, place: int, seen: Codes) -> tuple[NDArray[np.bool_], Codes]:
+def _apart(snapshot: Snapshot, brief: Brief, place: int, seen: Codes) -> tuple[NDArray[np.bool_], Codes]:
     """(codes, codes) whether two values of an attribute share no answer with a bound; and the values to choose from."""
-    domain = snapshot.sensitive_domains[place]
+    domain, policy = snapshot.sensitive_domains[place], brief.policy
     name, attribute = list(policy.sensitive.items())[place]
     every = np.zeros((len(snapshot.sensitive), domain.size), np.int32)
     every[place] = np.arange(domain.size)
     apart = ~np.eye(domain.size, dtype=np.bool_)
-    requirement = Requirement.from_policy(policy, snapshot.sensitive_domains)
-    for sight in sights_of(requirement, policy, every, compact=False):
+    for sight in sights_of(brief.requirement, policy, every, compact=False):
         if sight.permanent and sight.view.place == place:
             bounded = np.array([bound < 1 for bound in sight.bounds])[sight.codes]
             apart &= ~((sight.codes[:, None] == sight.codes[None, :]) & bounded)

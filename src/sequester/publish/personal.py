@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,10 @@ from sequester.methods.classes import Classes
 from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from sequester.policy.model import Policy
 from sequester.publish.plan import Personal
-from sequester.publish.roster import Crowd, Roster
+
+if TYPE_CHECKING:
+    from sequester.publish.census import Census
+    from sequester.publish.roster import Roster
 
 
 def as_published(
@@ -40,9 +44,9 @@ def as_published(
     return replace(snapshot, sensitive=sensitive), int(np.count_nonzero(late))
 
 
-def personal_of(crowd: Crowd, roster: Roster, records: Snapshot) -> Personal:
+def personal_of(census: Census, roster: Roster) -> Personal:
     """Who does not agree, who waits to leave, and whose values are nodes."""
-    snapshot, withdrawn = crowd.snapshot, crowd.withdrawn
+    snapshot, withdrawn = census.snapshot, census.withdrawn
     people = np.zeros(0, np.int64) if withdrawn is None else withdrawn.person
     rows = roster.rows
     graded = np.zeros(len(rows), np.bool_)
@@ -54,20 +58,20 @@ def personal_of(crowd: Crowd, roster: Roster, records: Snapshot) -> Personal:
         waiting=int(np.count_nonzero(np.isin(people, roster.retained))),
         graded=int(np.count_nonzero(graded)),
         raised=snapshot.raised,
-        late=crowd.late,
+        late=census.late,
     )
 
 
 def gain_of(records: Snapshot, classes: Classes) -> dict[str, float]:
     """Privacy gain and information loss of a release, of quasi-identifiers and of sensitive values."""
     kept = classes.member[classes.member >= 0]
-    found = {}
+    scores = {}
     for name, score in (("quasi_gain", quasi_gain), ("quasi_loss", quasi_loss)):
         by_class = mean(score(classes.lo, classes.hi, records.quasi_domains))
-        found[name] = float(by_class[kept].mean()) if len(kept) else 0.0
+        scores[name] = float(by_class[kept].mean()) if len(kept) else 0.0
     shares = [
         [general[codes[classes.member >= 0]].mean() for general in generality(domain)]
         for codes, domain in zip(records.sensitive, records.sensitive_domains, strict=True)
     ]
     gain, loss = np.mean(shares, axis=0) if shares and len(kept) else (0.0, 0.0)
-    return {**found, "sensitive_gain": float(gain), "sensitive_loss": float(loss)}
+    return {**scores, "sensitive_gain": float(gain), "sensitive_loss": float(loss)}

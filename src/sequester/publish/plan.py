@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,7 +34,7 @@ class Waiting:
     """People who cannot be hidden yet, counted.
 
     held       newcomers (and people who returned) that are not published yet
-    retained   people who left and are published on, in their last class
+    retained   people who left and are kept in the release, in their last class
     left_out   records that are not published and not waited for
     oldest     for how many releases the longest has waited by now
     """
@@ -50,8 +50,8 @@ class Personal:
     """What people themselves allow, counted.
 
     withheld   records of the snapshot whose people do not agree to be published
-    withdrawn  of those, people of the last release, who leave it; `waiting` of them are published on until enough
-               others hide their going
+    withdrawn  of those, people of the last release, who leave it; `waiting` of them are kept until enough others
+               hide their going
     graded     records published with a node in place of a sensitive value; `raised`, because their people want it
     late       people who want it after their value was published: that stays as it was
     """
@@ -65,8 +65,8 @@ class Personal:
 
 
 @dataclass(frozen=True)
-class Pods:
-    """What pods are made of, counted; decoys are rows about nobody.
+class PodFigures:
+    """The pods of a release, counted; decoys are rows about nobody.
 
     decoys     rows about nobody; `needed` of them must be, whatever the classes: a value is too frequent, or people are
                fewer than k. `ever`: how many decoys all releases had so far
@@ -146,6 +146,8 @@ class Plan:
     repeats                          the release that this very table was published as last
     records, people                  rows, and those of them that are about somebody
     pods                             of a release by pods; its losses are those of people
+    seal                             by the key of the ledger, of everything else but where the table is: a saved
+                                     plan that was edited does not bear it
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
     """
@@ -178,7 +180,8 @@ class Plan:
     everybody_is_new: bool = False
     repeats: int | None = None
     people: int = 0
-    pods: Pods | None = None
+    pods: PodFigures | None = None
+    seal: str = ""
     candidate: Candidate | None = field(default=None, compare=False)
 
     @property
@@ -198,16 +201,31 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the records: counts and digests, no cell and no person."""
-        found = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
-        found["method"] = dict(self.method)
-        found["change"], found["waiting"] = asdict(self.change), asdict(self.waiting)
-        found["personal"], found["gain"] = asdict(self.personal), dict(self.gain)
-        found["checks"] = [check.to_dict() for check in self.checks]
-        found["loss"] = {name: dict(values) for name, values in self.loss.items()}
-        found["levers"], found["notes"] = dict(self.levers), list(self.notes)
-        found["untried"] = [one.to_dict() for one in self.untried]
-        found["pods"] = None if self.pods is None else asdict(self.pods)
-        return {**found, "holds": self.holds}
+        raw = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
+        raw["method"] = dict(self.method)
+        raw["change"], raw["waiting"] = asdict(self.change), asdict(self.waiting)
+        raw["personal"], raw["gain"] = asdict(self.personal), dict(self.gain)
+        raw["checks"] = [check.to_dict() for check in self.checks]
+        raw["loss"] = {name: dict(values) for name, values in self.loss.items()}
+        raw["levers"], raw["notes"] = dict(self.levers), list(self.notes)
+        raw["untried"] = [one.to_dict() for one in self.untried]
+        raw["pods"] = None if self.pods is None else asdict(self.pods)
+        return {**raw, "holds": self.holds}
+
+    def signed(self) -> bytes:
+        """What the seal is of: everything but itself, and where the table is, which may be named from elsewhere."""
+        raw = self.to_dict()
+        del raw["seal"], raw["source"]
+        return json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()
+
+    def priced_as(self, plan: Plan) -> Plan:
+        """The same release made anew, with what a plan of it says about its price, and where that says the table is."""
+        pods = self.pods
+        if pods is not None and plan.pods is not None:
+            pods = replace(pods, facts=plan.pods.facts)
+        return replace(
+            self, source=plan.source, loss=plan.loss, levers=plan.levers, notes=plan.notes, pods=pods, seal=plan.seal
+        )
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The same as JSON."""
@@ -233,7 +251,7 @@ class Plan:
         raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
         raw["personal"] = Personal(**raw["personal"])
         raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
-        raw["pods"] = Pods.from_dict(raw["pods"])
+        raw["pods"] = PodFigures.from_dict(raw["pods"])
         raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
         return cls(**raw)
 

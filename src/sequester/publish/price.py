@@ -4,49 +4,67 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sequester.attacks.audit import Audit
 from sequester.attacks.registry import attack_of
 from sequester.errors import GuaranteeError
-from sequester.ingest.snapshot import Snapshot
-from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
-from sequester.methods.mondrian.cut import mondrian
-from sequester.methods.registry import method_of
+from sequester.methods.method import Task
+from sequester.methods.registry import cut_by_gain, merge_next
 from sequester.metrics.loss import ail, losses
-from sequester.policy.methods import Mondrian
 from sequester.policy.model import Policy
-from sequester.publish.anonymize import static_classes
+from sequester.publish.brief import Brief
 from sequester.publish.candidate import Candidate
-from sequester.publish.plan import Check, Pods
-from sequester.publish.roster import Crowd, must_hide
+from sequester.publish.plan import Check, PodFigures
+from sequester.publish.roster import must_hide
 
 _SHOWN = ("ail", "ncp", "dm")
 
 
-def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]:
+@dataclass(frozen=True)
+class Price:
+    """What a release costs beside others that might be made of the same table, and what the method says about it.
+
+    loss    by metric, of the release and of others
+    levers  expected loss of the newcomers if they are collected first
+    others  figures of releases nearby, by name
+    notes   what the method has to say
+    """
+
+    loss: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    levers: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, candidate: Candidate, brief: Brief) -> Price:
+        """The price of a release; nothing of it is published, and nothing published depends on it."""
+        task, classes = candidate.lineup.task, candidate.lineup.seated or candidate.classes
+        return cls(
+            loss=compare(candidate, brief),
+            levers=levers(candidate, brief),
+            others=brief.method.others(task, classes),
+            notes=brief.method.notes(task, candidate.classes, candidate.histories),
+        )
+
+
+def compare(candidate: Candidate, brief: Brief) -> dict[str, dict[str, float]]:
     """Losses of the release, of the same records as if nothing had been published before, and of merge."""
-    records, past, guard = candidate.records, candidate.past, candidate.guard
+    task, records = candidate.lineup.task, candidate.records
     versions = {"release": candidate.of_people}
     if candidate.seats is not None:
         # About people, and whatever was published before: pods cost something in a first release, too.
-        people = ~candidate.decoy
-        own = replace(guard, values=guard.values[people])
         with contextlib.suppress(GuaranteeError):
-            versions["static"] = static_classes(records.without(~people), policy, own, past)
-    elif len(past.first):
-        from sequester.methods.merge import merge
-
-        versions["static"] = static_classes(records, policy, guard, past)
+            versions["static"] = brief.method.first(task)
+    elif len(candidate.past.first):
+        versions["static"] = brief.method.first(task)
         # Where nobody was held back there may be no merge that is safe; where values change, none is.
-        if must_hide(policy):
+        if must_hide(brief.policy):
             with contextlib.suppress(GuaranteeError):
-                versions["merge"] = merge(
-                    past, records.quasi, records.quasi_domains, guard, against=policy.protect.against
-                )
+                versions["merge"] = candidate.merged or merge_next(task)
     return {
         name: {
             metric: value
@@ -57,28 +75,28 @@ def compare(candidate: Candidate, policy: Policy) -> dict[str, dict[str, float]]
     }
 
 
-def pods_of(candidate: Candidate, crowd: Crowd) -> Pods | None:
-    """The pods of a release, counted; None where another method made it."""
-    seats = candidate.seats
-    if seats is None:
+def pods_of(candidate: Candidate, price: Price) -> PodFigures | None:
+    """The pods of a release, counted; None where nobody is seated."""
+    seats, seated = candidate.seats, candidate.lineup.seated
+    if seats is None or seated is None:
         return None
     people = np.bincount(seats.lineages()[~seats.decoy])
     people = people[people > 0]
-    return Pods(
+    return PodFigures(
         decoys=int(candidate.decoy.sum()),
-        needed=candidate.needed,
+        needed=candidate.lineup.needed,
         ever=int(seats.decoy.sum()),
         pods=int(seats.pods[-1].max()) + 1,
         fewest=int(candidate.of_people.size.min()),
         lineages=len(people),
         largest=int(people.max()),
         mean=float(people.mean()),
-        returners=len(crowd.returners),
-        facts=dict(candidate.facts),
+        returners=len(candidate.census.returners),
+        facts={**seated.made.facts, **price.others},
     )
 
 
-def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str, float]:
+def levers(candidate: Candidate, brief: Brief) -> dict[str, float]:
     """Expected loss (AIL) of the newcomers if they are published now, or collected with one or two increments more.
 
     People who are published together for the first time stay together: the fewer there are, the coarser their
@@ -86,29 +104,25 @@ def levers(candidate: Candidate, policy: Policy, *, seed: list[int]) -> dict[str
     carried on as a power of the number, which fits real data well. Empty where too few are new to say, and where
     newcomers need not stay together: for values that change, and where the whole table is recoded alike.
     """
-    if not must_hide(policy) or not method_of(policy.method).together:
+    method, policy, task = brief.method, brief.policy, candidate.lineup.task
+    if not must_hide(policy) or not method.together:
         return {}
-    records, guard = candidate.records, candidate.guard
     new = np.flatnonzero(candidate.past.last_class() < 0)
-    half = np.random.default_rng([*seed, 3]).permutation(new)[: len(new) // 2]
+    half = np.random.default_rng([*brief.draws, 3]).permutation(new)[: len(new) // 2]
     if len(half) < 4 * policy.protect.k:
         return {}
-    whole, part = (ail(_cut(records, guard, rows), records.quasi_domains) for rows in (new, half))
+    whole, part = (ail(cut_by_gain(_of_rows(task, rows)), task.domains) for rows in (new, half))
     if not 0 < whole <= part:
         return {}
     steepness, now = math.log2(part / whole), whole
-    if isinstance(policy.method, Mondrian) and policy.method.regroups(in_series=True):
-        now = ail(_cut(records, guard, new, regroup=True), records.quasi_domains)
+    if method.regroups(policy.method):
+        now = ail(cut_by_gain(_of_rows(task, new), regroup=True), task.domains)
     return {name: now * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
 
 
-def _cut(records: Snapshot, guard: ClassGuard, rows: np.ndarray, *, regroup: bool = False) -> Classes:
-    return mondrian(
-        records.quasi[:, rows],
-        records.quasi_domains,
-        replace(guard, values=guard.values[rows]),
-        regroup=regroup,
-    )
+def _of_rows(task: Task, rows: np.ndarray) -> Task:
+    """The same task with some of its records, on their own."""
+    return replace(task, codes=task.codes[:, rows], guard=replace(task.guard, values=task.guard.values[rows]))
 
 
 def checks_of(audit: Audit, policy: Policy) -> tuple[Check, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement
+from sequester.outputs import OUTPUTS, SUFFIXES, data_file
 from sequester.policy.model import Policy
 from sequester.publish.emit import for_file
 from sequester.publish.exact import Judged, read_back
@@ -58,13 +59,13 @@ class Release:
     @property
     def measures(self) -> dict[str, float]:
         """How anonymous it is: k, and confidence, l and t where there is a sensitive attribute."""
-        found = self.measurement
+        measured = self.measurement
         numbers = {
-            "k": found.k,
-            "confidence": found.confidence,
-            "l": found.l,
-            "entropy_l": found.entropy_l,
-            "t": found.t,
+            "k": measured.k,
+            "confidence": measured.confidence,
+            "l": measured.l,
+            "entropy_l": measured.entropy_l,
+            "t": measured.t,
         }
         return {name: number for name, number in numbers.items() if number is not None}
 
@@ -139,17 +140,17 @@ class Release:
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the release, whole or not at all, and say where.
 
-        A path that ends in .csv, .csv.gz or .parquet is that one file; any other is a folder with the data, in the
-        format of the policy, `release.json` and `dictionary.csv`. An existing path is an error unless `force`, which
-        replaces a file or an earlier release, and never a folder with anything else in it.
+        A path with the suffix of a format (.csv, .csv.gz, .parquet) is that one file; any other is a folder with the
+        data, in the format of the policy, `release.json` and `dictionary.csv`. An existing path is an error unless
+        `force`, which replaces a file or an earlier release, and never a folder with anything else in it.
         """
         path = Path(path)
-        if path.name.endswith((".csv", ".csv.gz", ".parquet")):
+        if path.name.endswith(SUFFIXES):
             return [write_file(self.as_written(path.name), path, force=force, check=self._check)]
         texts = {"release.json": self.to_json() + "\n", "dictionary.csv": self.dictionary()}
-        data = f"data.{self.policy.output.format}"
+        data = data_file(self.policy.output.format)
         # A release of an earlier version has no dictionary.
-        known = ("data.csv", "data.parquet", "dictionary.csv")
+        known = (*map(data_file, OUTPUTS), "dictionary.csv")
         return write_folder(path, self.as_written(data), data, texts, force=force, known=known, check=self._check)
 
     def as_written(self, file: str) -> pa.Table:

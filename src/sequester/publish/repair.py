@@ -63,20 +63,20 @@ def join(classes: Classes, domains: Sequence[Hierarchy], chosen: Joins) -> Class
     return Classes(compact[classes.member].astype(np.int32), lo[:, used], hi[:, used])
 
 
-def found_in(past: Past, classes: Classes, findings: Iterable[Finding]) -> Joins:
+def unsafe_classes(past: Past, classes: Classes, findings: Iterable[Finding]) -> Joins:
     """Per finding a class of this release to be joined: one whose people cannot have a row, with one that shows it.
 
     Where that is not told, the smallest class of this release that the finding names; where none names one, all it
     reaches.
     """
     size = classes.size
-    found: Joins = {}
+    joins: Joins = {}
     for finding in findings:
         own, helps = _ruled_out(past, classes, finding)
         if len(own):
-            found[int(own[np.lexsort((own, size[own]))[0]])] = helps
-    if found:
-        return found
+            joins[int(own[np.lexsort((own, size[own]))[0]])] = helps
+    if joins:
+        return joins
     return dict.fromkeys(np.unique(classes.member[_concerned(past, classes, findings)]).tolist())
 
 
@@ -90,11 +90,18 @@ def _ruled_out(past: Past, classes: Classes, finding: Finding) -> tuple[NDArray[
     release, number = int(row[0]), int(row[1]) - 1
     if release == new:
         return np.array([number], np.int64), shows & (np.arange(len(classes)) != number)
-    member = past.first.releases[release - 1].member
-    assert member is not None
-    there = np.unique(classes.member[member[past.person] == number]).astype(np.int64)
+    there = np.unique(classes.member[_class_then(past, release) == number]).astype(np.int64)
     lacking = there[~shows[there]]
     return (lacking, shows) if len(lacking) else (named, None)
+
+
+def _class_then(past: Past, release: int) -> NDArray[np.int32]:
+    """Per record, its class of an earlier release, counted from 1; -1 for none."""
+    member = past.first.releases[release - 1].member
+    if member is None:
+        raise AssertionError("of the releases of a series it is known who is in which class")
+    then: NDArray[np.int32] = member[past.person]
+    return then
 
 
 def _showing(past: Past, classes: Classes, finding: Finding) -> NDArray[np.bool_] | None:
@@ -108,12 +115,12 @@ def _showing(past: Past, classes: Classes, finding: Finding) -> NDArray[np.bool_
 
 def failing(requirement: Requirement, classes: Classes, sensitive: NDArray[np.int32]) -> NDArray[np.int64]:
     """The classes that do not keep what is promised of single releases."""
-    found = classes.size < requirement.k.k
+    fails = classes.size < requirement.k.k
     for view in requirement.views(sensitive) if requirement.names else ():
         for criterion in view.criteria:
             counted = class_counts(classes.member, view, classes=len(classes))
-            found |= np.concatenate([~criterion.holds(counts) for counts in counted])
-    return np.flatnonzero(found)
+            fails |= np.concatenate([~criterion.holds(counts) for counts in counted])
+    return np.flatnonzero(fails)
 
 
 def as_one(classes: Classes) -> Classes:
@@ -123,10 +130,10 @@ def as_one(classes: Classes) -> Classes:
 
 
 def _width(domains: Sequence[Hierarchy], lo: NDArray[np.int32], hi: NDArray[np.int32]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.zeros(lo.shape[1])
+    width: NDArray[np.float64] = np.zeros(lo.shape[1])
     for domain, low, high in zip(domains, lo, hi, strict=True):
-        found += domain.width(low, high)
-    return found
+        width += domain.width(low, high)
+    return width
 
 
 def _parts(past: Past, classes: Classes, merged: Classes) -> NDArray[np.int32]:
@@ -166,7 +173,5 @@ def _concerned(past: Past, classes: Classes, findings: Iterable[Finding]) -> NDA
         if release == new:
             concerned |= np.isin(classes.member, listed)
         else:
-            member = past.first.releases[release - 1].member
-            assert member is not None
-            concerned |= np.isin(member[past.person], listed)
+            concerned |= np.isin(_class_then(past, release), listed)
     return np.flatnonzero(concerned)

@@ -15,7 +15,7 @@ from typing import Any
 from sequester.errors import DataError, Problem
 from sequester.regular import Unreadable, read_regular
 
-FORMAT = 1
+FORMAT = 2
 _MARK = "sequester-plan"
 _MOST_BYTES = 4 << 20
 _LARGEST = 1 << 62
@@ -136,5 +136,6 @@ _FIELDS: dict[str, Test] = {
             facts=_named(_is_figure),
         )
     ),
+    "seal": _is_text,
     "holds": _is_flag,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import secrets
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
 from sequester.ledger import Key, Ledger, Place, evidence
+from sequester.ledger.connection import Encrypted, Outdated
 from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
+from sequester.methods.registry import method_named, method_of
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import refuse_alike
 from sequester.publish.commit import commit, recover
 from sequester.publish.plan import Plan
-from sequester.publish.prepare import prepare
+from sequester.publish.prepare import Wanted, prepare
 from sequester.publish.repeated import overtaken, stale
 
 if TYPE_CHECKING:
@@ -72,47 +75,91 @@ class Series:
         Until the first release the policy may change: nothing was promised to anybody. A release that an earlier
         command began and did not finish is finished or undone first; `recovered` says which.
         """
-        ledger = Place.of(path, home=policy.path("."), series=policy.series)
-        if policy.person is None:
-            raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
-        _refuse_unsupported(policy)
+        place = Place.of(path, home=policy.path("."), series=policy.series)
         before = Place.named(policy.after, policy.path(".")) if after is None and policy.after is not None else after
-        place = ledger.releases if folder is None else Path(folder)
+        releases = place.releases if folder is None else Path(folder)
+        if series := cls.find(place, policy, folder=folder, key=key, after=before, accept_loss=accept_loss):
+            return series
         lost: list[Trouble] = []
-        if ledger.exists():
-            key = key or Key.need(ledger)
-            _renew_idle(ledger, policy, key, place, encrypted=encrypted, after=before)
-        if not ledger.exists():
+        if place.exists():
+            key = key or Key.need(place)
+            _renew_idle(place, policy, key, releases, encrypted=encrypted, after=before)
+        if not place.exists():
             if before is not None:
-                _refuse_incompatible(before, policy, key or Key.need(before), place, accept_loss=accept_loss)
-            lost = [*evidence.of_nothing(ledger, policy.series, place)]
+                _refuse_incompatible(before, policy, key or Key.need(before), releases, accept_loss=accept_loss)
+            lost = [*evidence.of_nothing(place, policy.series, releases)]
             # Another command may have begun the series since.
-            if not accept_loss and not ledger.exists():
+            if not accept_loss and not place.exists():
                 evidence.refuse(lost)
-            key = key or (Key.find_or_make(ledger) if before is None else Key.share(before, ledger))
+            key = key or (Key.find_or_make(place) if before is None else Key.share(before, place))
             try:
-                _begin(ledger, policy, key, encrypted=encrypted, after=before)
+                _begin(place, policy, key, encrypted=encrypted, after=before)
             except (LedgerError, Busy):
                 # Another command may have begun it since; then this is its ledger, too.
-                if not ledger.exists():
+                if not place.exists():
                     raise
-        series = cls(ledger, policy, key or Key.need(ledger), place)
+        series = cls(place, policy, key or Key.need(place), releases)
         series._start(lost, accept_loss=accept_loss)
+        return series
+
+    @classmethod
+    def find(
+        cls,
+        path: str | Path | Place,
+        policy: Policy,
+        *,
+        folder: str | Path | None = None,
+        key: Key | None = None,
+        after: str | Path | Place | None = None,
+        accept_loss: bool = False,
+    ) -> Series | None:
+        """Open the ledger of a series as `open` does, but only where it is there; None is for one to be made.
+
+        A ledger with which nothing was published is to be made anew where the policy was changed since, or where it is
+        to go on `after` another.
+        """
+        _refuse_unsupported(policy)
+        place = Place.of(path, home=policy.path("."), series=policy.series)
+        if not place.exists():
+            return None
+        known = key or Key.find(place)
+        try:
+            ledger = Ledger.open(place, key=known, read_only=True, series=policy.series, timeout=_WAIT)
+        except (Encrypted, Outdated):
+            if known is None:
+                Key.need(place)
+            raise
+        with ledger:
+            if is_idle(ledger, policy, goes_on=after is not None):
+                return None
+            series = cls(place, policy, known or Key.need(place), place.releases if folder is None else Path(folder))
+            interrupted = series._look(ledger)
+        series._mend((), interrupted=interrupted, accept_loss=accept_loss)
         return series
 
     def _start(self, lost: Sequence[Trouble], *, accept_loss: bool) -> None:
         """Check that ledger and policy belong together, and put what was interrupted in order."""
         with self._ledger(read_only=True) as ledger:
-            _refuse_changes(ledger, self.policy)
-            interrupted, self._seen = ledger.pending is not None, len(ledger.releases())
+            interrupted = self._look(ledger)
+        self._mend(lost, interrupted=interrupted, accept_loss=accept_loss)
+
+    def _look(self, ledger: Ledger) -> bool:
+        """Check that ledger and policy belong together; returns whether a release was interrupted."""
+        entries = ledger.releases()
+        _refuse_changes(ledger, self.policy, entries)
+        self._seen = len(entries)
+        return ledger.pending is not None
+
+    def _mend(self, lost: Sequence[Trouble], *, interrupted: bool, accept_loss: bool) -> None:
+        """Finish or undo what was interrupted, and record what is lost."""
         if not interrupted and not accept_loss:
             return
         with self._ledger() as ledger:
             if interrupted:
                 self.recovered = recover(ledger, self.folder, accept_loss=accept_loss)
                 self._seen = len(ledger.releases())
-            if accept_loss and (found := [*lost, *ledger.troubles(self.folder)]):
-                ledger.accept(found)
+            if accept_loss and (troubles := [*lost, *ledger.troubles(self.folder)]):
+                ledger.accept(troubles)
 
     def _agree(self, ledger: Ledger) -> None:
         """Stop where the folders of releases, or the head beside the key, do not agree with the ledger."""
@@ -157,30 +204,28 @@ class Series:
                 f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
+        wanted = Wanted(source, seed, recipient, purpose, everybody_is_new, show_values)
         with self._ledger(read_only=True) as ledger:
-            ledger.check_open()
-            self._agree(ledger)
-            entries = ledger.releases()
-            if not entries and not everybody_is_new:
-                refuse_alike(self.place, self.policy, self.folder)
-            meanwhile, self._seen = entries[self._seen :], len(entries)
-            if taken := [entry for entry in meanwhile if entry.name == name]:
-                raise overtaken(taken[0])
-            plan = prepare(
-                ledger,
-                self.policy,
-                source,
-                name=_name(source, name, {entry.name for entry in entries}),
-                seed=seed,
-                recipient=recipient,
-                purpose=purpose,
-                show_values=show_values,
-                progress=progress,
-                everybody_is_new=everybody_is_new,
-            )
+            return self._sealed(self._prepare(ledger, wanted, name, progress=progress))
+
+    def _prepare(self, ledger: Ledger, wanted: Wanted, name: str | None, *, progress: Progress | None) -> Plan:
+        """The next release, where ledger, folders and this series agree."""
+        ledger.check_open()
+        self._agree(ledger)
+        entries = ledger.releases()
+        if not entries and not wanted.everybody_is_new:
+            refuse_alike(self.place, self.policy, self.folder)
+        meanwhile, self._seen = entries[self._seen :], len(entries)
+        if taken := [entry for entry in meanwhile if entry.name == name]:
+            raise overtaken(taken[0])
+        wanted = replace(wanted, name=_name(wanted.source, name, {entry.name for entry in entries}))
+        plan = prepare(ledger, self.policy, wanted, progress=progress)
         if again := [entry for entry in meanwhile if entry.number == plan.repeats]:
             raise overtaken(again[0])
         return plan
+
+    def _sealed(self, plan: Plan) -> Plan:
+        return replace(plan, seal=self._key.sign("plan", plan.signed()).hex())
 
     def publish(
         self,
@@ -202,7 +247,7 @@ class Series:
         if not plan.holds and not i_know_this_leaks:
             raise GuaranteeError(
                 f"{plan.findings:,} attacks work on the series with this release; method static does not look at what "
-                "was published before. Choose another method, or say that you know it leaks (--i-know-this-leaks).",
+                "was published before. Choose another method, or say that you know it leaks (i_know_this_leaks=True).",
                 guarantee="series",
             )
         with self._ledger() as ledger:
@@ -214,28 +259,29 @@ class Series:
         return release
 
     def _again(self, plan: Plan, *, progress: Progress | None) -> Plan:
-        """A saved plan with its records, if they are still what they were."""
+        """A saved plan with its records, if they are still what they were.
+
+        What the release costs is not reckoned again: nothing that is published depends on it, and the seal says that
+        nobody edited it.
+        """
         if plan.source is None:
             raise DataError("the plan does not say which file it was made from; plan again")
+        edited = StalePlan("the plan does not say what is planned; it was edited, or made elsewhere: plan it again")
+        wanted = Wanted(plan.source, plan.seed, plan.recipient, plan.purpose, plan.everybody_is_new, priced=False)
         with self._ledger(read_only=True) as ledger:
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
-        made = self.plan(
-            plan.source,
-            name=plan.name,
-            seed=plan.seed,
-            recipient=plan.recipient,
-            purpose=plan.purpose,
-            progress=progress,
-            everybody_is_new=plan.everybody_is_new,
-        )
+            if not hmac.compare_digest(self._sealed(plan).seal, plan.seal):
+                raise edited
+            made = self._prepare(ledger, wanted, plan.name, progress=progress)
         if made.input_digest != plan.input_digest:
             raise StalePlan("the table has changed since this release was planned; plan it again")
         if dict(made.method) != dict(plan.method) or made.content != plan.content:
             raise StalePlan("what would be published is not what was planned; plan it again")
-        # A plan says what is shown and recorded, and a file may have been edited.
-        if made != replace(plan, source=made.source):
-            raise StalePlan("the plan does not say what is planned; it was edited, or made elsewhere: plan it again")
+        made = made.priced_as(plan)
+        # What else a plan says is shown and recorded, and must be what was computed.
+        if made != plan:
+            raise edited
         return made
 
     def audit(
@@ -252,7 +298,7 @@ class Series:
         By default what the policy promises is asked; any other adversary, k or confidence may be: it changes nothing.
         `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
         """
-        from sequester.publish.question import audit_ledger
+        from sequester.publish.inquiry import audit_ledger
 
         with self._ledger(read_only=True) as ledger:
             return audit_ledger(
@@ -334,7 +380,7 @@ def _refuse_incompatible(
         ]
         if problems:
             raise PolicyError(problems)
-        if (policy.method.name == "pods") != (entries[-1].method == "pods"):
+        if method_of(policy.method).seats != method_named(entries[-1].method).seats:
             message = (
                 "a series by pods goes on from one by pods, and the other way round: nobody who was published without "
                 "has a seat, and nobody else knows decoys"
@@ -344,9 +390,8 @@ def _refuse_incompatible(
             evidence.refuse(before.troubles(folder if (folder / before.series).is_dir() else before.place.releases))
 
 
-def _refuse_changes(ledger: Ledger, policy: Policy) -> None:
+def _refuse_changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) -> None:
     """Stop where a policy is not the one of a series."""
-    entries = ledger.releases()
     last = entries[-1] if len(entries) > ledger.carried else ledger
     problems = [
         Problem(
@@ -372,6 +417,8 @@ def _refuse_changes(ledger: Ledger, policy: Policy) -> None:
 def _refuse_unsupported(policy: Policy) -> None:
     protect = policy.protect
     problems = []
+    if policy.person is None:
+        problems.append(Problem("a series needs the column that says who a record is about", key="person"))
     if protect.k_map is not None:
         problems.append(Problem("is a promise about single releases; leave it out of a series", key="protect.k_map"))
     transient = [name for name, attribute in policy.sensitive.items() if attribute.values == "transient"]

@@ -41,7 +41,7 @@ def check_known(
     )
     message = (
         f"{what}; {cause}. Published like this, everybody would count twice. Give the ids as they were; if these "
-        "really are other people, say so with --everybody-is-new (everybody_is_new=True)"
+        "really are other people, say so with everybody_is_new=True"
     )
     raise DataError(Problem(message, column=column))
 
@@ -57,8 +57,8 @@ def count_misspelt(ledger: Ledger, ids: pa.Array, number: NDArray[np.int64]) -> 
     row = np.concatenate([np.flatnonzero(way.is_valid().to_numpy(zero_copy_only=False)) for way in ways])
     if not len(row):
         return 0
-    found = ledger.match(ledger.identify(pa.concat_arrays([way.drop_null() for way in ways])))
-    return len(np.unique(row[found >= 0]))
+    known = ledger.match(ledger.identify(pa.concat_arrays([way.drop_null() for way in ways])))
+    return len(np.unique(row[known >= 0]))
 
 
 def note_spelling(ids: pa.Array, misspelt: int = 0) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sequester.errors import PolicyError, Problem
 from sequester.methods.classes import Classes
 from sequester.methods.full_domain.search import full_domain
@@ -33,4 +35,8 @@ def _floor(task: Task) -> tuple[int, ...]:
     )
 
 
-METHOD = Method("full-domain", _first, _following)
+def _suppresses(options: Any) -> bool:
+    return bool(options.suppression > 0)
+
+
+METHOD = Method("full-domain", _first, _following, leaves_out=_suppresses)

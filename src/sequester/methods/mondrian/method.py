@@ -62,4 +62,8 @@ def _somebody_left(task: Task) -> bool:
     return before > int(np.count_nonzero(task.history.last_class() >= 0))
 
 
-METHOD = Method("mondrian", _first, _following, together=True)
+def _regroups(options: Any) -> bool:
+    return bool(options.regroups(in_series=True))
+
+
+METHOD = Method("mondrian", _first, _following, together=True, regroups=_regroups)

@@ -35,7 +35,7 @@ def test_any_adversary_may_be_asked_about(series: sq.Series) -> None:
 
 def test_a_policy_that_protects_otherwise_asks_another_question(series: sq.Series) -> None:
     from sequester.ledger import Ledger
-    from sequester.publish.question import audit_ledger
+    from sequester.publish.inquiry import audit_ledger
 
     other = rules(protect={"k": 20, "against": ["insider", "neighbor"]})
     with pytest.raises(sq.PolicyError, match=r"protect\.k: is not what it was"):
@@ -48,7 +48,7 @@ def test_a_policy_that_protects_otherwise_asks_another_question(series: sq.Serie
 
 
 def test_a_confidence_that_is_asked_about_is_on_every_value_that_is_not_ordinary() -> None:
-    from sequester.publish.question import with_bounds
+    from sequester.publish.inquiry import with_bounds
 
     policy = rules(attributes__value={"role": "sensitive", "ordinary": ["none"], "confidence": {"flu": 0.9}})
     asked = with_bounds(policy, confidence=0.2)

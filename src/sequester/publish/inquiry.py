@@ -52,7 +52,7 @@ def audit_ledger(
     """
     from sequester.attacks.audit import audit_histories
     from sequester.ingest.encode import encode_list
-    from sequester.publish.recall import recall, recall_labels, rows_of
+    from sequester.publish.recall import recall, rows_of
 
     other = [key for key in differences(policy, ledger.policy_text) if not key.startswith("protect.")]
     if other:
@@ -65,13 +65,13 @@ def audit_ledger(
     domains, registered = state.domains, None
     if asked.registration_list is not None:
         domains, registered = encode_list(asked.registration_list, asked, domains)
-    histories, _ = recall(state, asked, domains)
+    known = recall(state, asked, domains)
     chosen = asked.protect.against if against is None else against
     return audit_histories(
-        histories,
+        known.histories,
         asked,
         against=chosen,
-        rows=rows_of(histories, recall_labels(state, asked, domains), chosen),
+        rows=rows_of(known.histories, known.labels, chosen),
         registered=registered,
         progress=progress,
         seats=state.seats,

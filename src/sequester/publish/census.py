@@ -1,0 +1,281 @@
+"""The people of a table among everybody published before: who is new, who stayed, who left."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sequester.domain.codec import distinct, to_text
+from sequester.errors import LedgerError, PolicyError, Problem
+from sequester.history.sight import permanent_part
+from sequester.history.trajectory import linked, number_through
+from sequester.ingest.snapshot import Snapshot
+from sequester.ledger import Ledger
+from sequester.ledger.state import State
+from sequester.methods.registry import method_of
+from sequester.policy.attributes import Insensitive
+from sequester.policy.model import Policy
+from sequester.publish.corrections import Corrections
+from sequester.publish.distinct import check_distinct
+from sequester.publish.moved import check_moves
+from sequester.publish.personal import as_published
+from sequester.publish.plan import Change
+from sequester.publish.recall import carry
+from sequester.publish.strangers import check_known, count_misspelt, note_spelling
+
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Withdrawn:
+    """People of the last release who no longer agree to be published: numbers, keyed hashes, and for how many releases
+    each has waited already to leave unseen."""
+
+    person: Integers
+    hashes: pa.Array
+    patience: Integers
+
+    def overdue(self, wait: int) -> Integers:
+        """Those who have waited as long as they may."""
+        return self.person[self.patience >= wait]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identified:
+    """A table and who each of its records is about.
+
+    ids      as they stand in the table
+    hashes   the same, keyed: how the ledger knows people
+    digests  keyed, of what must not change about them
+    """
+
+    snapshot: Snapshot
+    ids: pa.Array
+    hashes: pa.Array
+    digests: Integers
+
+    @classmethod
+    def of(cls, ledger: Ledger, snapshot: Snapshot, policy: Policy) -> Identified:
+        """The people of a table as this ledger knows them."""
+        if snapshot.person is None:
+            raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
+        hashes = ledger.identify(snapshot.person)
+        check_distinct(hashes)
+        lasting = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
+        texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in lasting]
+        return cls(snapshot, snapshot.person, hashes, ledger.digest(hashes, texts))
+
+    def without(self, out: Mask) -> Identified:
+        """The same without these records."""
+        keep = pa.array(~out)
+        return Identified(
+            self.snapshot.without(out), self.ids.filter(keep), self.hashes.filter(keep), self.digests[~out]
+        )
+
+    def digest(self) -> str:
+        """Of everything that is read from the input, whatever kind of input it is."""
+        snapshot, digest = self.snapshot, hashlib.sha256()
+        for codes, domain in (
+            *zip(snapshot.quasi, snapshot.quasi_domains, strict=True),
+            *zip(snapshot.sensitive, snapshot.sensitive_domains, strict=True),
+        ):
+            digest.update("\0".join(domain.names[0]).encode())
+            digest.update(codes.tobytes())
+        digest.update(self.hashes.buffers()[1])
+        for name in snapshot.insensitive.column_names:
+            values, index = distinct(snapshot.insensitive[name])
+            digest.update(name.encode())
+            digest.update("\0".join(to_text(values).to_pylist()).encode())
+            digest.update(index.tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Census:
+    """The people of the table and everybody published before.
+
+    people    those of the table; a record below is one of theirs
+    number    per record, its person; -1 for one never published
+    last      per person published before, her class of the last release, -1 when absent from it
+    values    (sensitive attributes, people published before) codes, in the domains of the table
+    plain     (insensitive columns, people published before) codes, likewise
+    component per person published before, the people she is tied to by sharing classes, directly or through others
+    patience  per record, for how many releases it has waited already
+    decoy     per person published before, whether there is nobody
+    withdrawn people of the last release who no longer agree, where people are asked
+    late      people who want their value published as a node after it was published as it is
+    """
+
+    people: Identified
+    number: Integers
+    last: Codes
+    values: Codes
+    plain: Codes
+    component: Codes
+    patience: Integers
+    decoy: Mask
+    withdrawn: Withdrawn | None = None
+    late: int = 0
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table."""
+        return self.people.snapshot
+
+    @property
+    def leavers(self) -> Integers:
+        """People of the last release who are not in the table."""
+        gone = (self.last >= 0) & ~self.decoy
+        gone[self.number[self.number >= 0]] = False
+        return np.flatnonzero(gone)
+
+    @property
+    def newcomers(self) -> Integers:
+        """Records of people who were never published."""
+        return np.flatnonzero(self.number < 0)
+
+    @property
+    def returners(self) -> Integers:
+        """Records of people who were published before, but are not in the last release."""
+        return np.flatnonzero((self.number >= 0) & (np.append(self.last, np.int32(-1))[self.number] < 0))
+
+    def change(self, *, changed: int) -> Change:
+        """How the table differs from the last release."""
+        newcomers, returned = len(self.newcomers), len(self.returners)
+        return Change(
+            newcomers=newcomers,
+            returned=returned,
+            stayers=len(self.snapshot) - newcomers - returned,
+            changed=changed,
+            leavers=len(self.leavers),
+        )
+
+
+def take_census(
+    ledger: Ledger, state: State, snapshot: Snapshot, policy: Policy, *, everybody_is_new: bool
+) -> tuple[Census, tuple[str, ...]]:
+    """The people of a table among everybody published before, and what there is to note about them."""
+    people = Identified.of(ledger, snapshot, policy)
+    number = ledger.match(people.hashes) if state.people else np.full(len(snapshot), -1, np.int64)
+    notes = _strangers(ledger, state, people, number, policy, everybody_is_new=everybody_is_new)
+    values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
+    if state.people:
+        _refuse_unkept(ledger, state, snapshot)
+        domains = snapshot.domains
+        values = carry(state.values, [(state.domains[name], domains[name]) for name in state.sensitive])
+        plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
+    snapshot, late = as_published(snapshot, policy, number, values)
+    people = replace(people, snapshot=snapshot)
+    if state.people:
+        wrong = _corrections(state, people, policy, number, values, plain)
+        if policy.corrections == "refuse":
+            wrong.refuse(snapshot, number, state, policy)
+        held_out = wrong.records
+        if held_out.any():
+            # As if they were not in the table: whoever of them was in the last release leaves it, with all who leave.
+            people, number = people.without(held_out), number[~held_out]
+        check_moves(people.snapshot, number, state, policy)
+    census = Census(
+        people=people,
+        number=number,
+        last=state.member,
+        values=values,
+        plain=plain,
+        component=_components(state, policy),
+        patience=_patience(state, people.hashes),
+        decoy=state.decoy,
+        withdrawn=_withdrawn(ledger, state, people.snapshot),
+        late=late,
+    )
+    return census, notes
+
+
+def _strangers(
+    ledger: Ledger, state: State, people: Identified, number: Integers, policy: Policy, *, everybody_is_new: bool
+) -> tuple[str, ...]:
+    """What to say about people who are not recognised; DataError where that is nearly everybody."""
+    if not state.people:
+        return note_spelling(people.ids)
+    recognised, asked, refused = int(np.count_nonzero(number >= 0)), len(number), people.snapshot.refused
+    if refused is not None:
+        # Whoever does not agree any longer is known all the same.
+        recognised += int(np.count_nonzero(ledger.match(ledger.identify(refused)) >= 0))
+        asked += len(refused)
+    misspelt = count_misspelt(ledger, people.ids, number)
+    new = check_known(
+        recognised,
+        asked,
+        int(np.count_nonzero((state.member >= 0) & ~state.decoy)),
+        column=policy.person,
+        everybody_is_new=everybody_is_new,
+        misspelt=misspelt,
+    )
+    return (*new, *note_spelling(people.ids, misspelt))
+
+
+def _corrections(
+    state: State, people: Identified, policy: Policy, number: Integers, values: Codes, plain: Codes
+) -> Corrections:
+    """Whoever was published before and has other cells now than then, of those that do not change."""
+    snapshot = people.snapshot
+    before, now = (permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive))
+    cells = {name: (before[place], now[place]) for place, name in enumerate(snapshot.sensitive_names)}
+    for place, name in enumerate(snapshot.plain_names):
+        if not _may_change(policy, name):
+            cells[name] = (plain[place], snapshot.plain[place])
+    return Corrections.find(number, (state.digests[0], people.digests), cells)
+
+
+def _may_change(policy: Policy, name: str) -> bool:
+    attribute = policy.attributes[name]
+    return isinstance(attribute, Insensitive) and attribute.changes
+
+
+def _refuse_unkept(ledger: Ledger, state: State, snapshot: Snapshot) -> None:
+    """Stop where a ledger does not know what was published of columns that link a person's rows."""
+    if state.insensitive != snapshot.plain_names:
+        raise LedgerError(
+            Problem(
+                "was written by a Sequester that did not keep insensitive cells, so nobody can tell what the releases "
+                "so far say together with the next; the series cannot go on with insensitive columns",
+                file=str(ledger.place),
+            )
+        )
+
+
+def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | None:
+    """People of the last release who no longer agree."""
+    if snapshot.refused is None or not state.people:
+        return None
+    hashes = ledger.identify(snapshot.refused)
+    number = ledger.match(hashes)
+    rows = np.flatnonzero((number >= 0) & (np.append(state.member, np.int32(-1))[number] >= 0))
+    return Withdrawn(number[rows], hashes.take(rows), _patience(state, hashes)[rows])
+
+
+def _texts(names: tuple[str, ...], codes: Codes) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string())).dictionary_decode()
+
+
+def _components(state: State, policy: Policy) -> Codes:
+    """Per person published before, the people she is tied to by sharing classes, directly or through others."""
+    if method_of(policy.method).seats:
+        # Nobody is held back or leaves with others.
+        return np.zeros(state.people, np.int32)
+    component: Codes = linked(*number_through(state.path, [len(one) for one in state.releases]))
+    return component[state.trajectory]
+
+
+def _patience(state: State, hashes: pa.Array) -> Integers:
+    """Per record, for how many releases it has waited."""
+    place = pc.index_in(hashes, value_set=state.queue.hashes).fill_null(-1).to_numpy(zero_copy_only=False)
+    waited = np.append(len(state.releases) + 1 - state.queue.since.astype(np.int64), 0)
+    patience: Integers = waited[place]
+    return patience
