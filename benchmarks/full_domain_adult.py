@@ -20,7 +20,7 @@ from benchmarks.timing import medians, seconds
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.full_domain import lattice
 from sequester.methods.full_domain import search as method
-from sequester.methods.full_domain.lattice import Found
+from sequester.methods.full_domain.lattice import Optimum
 
 K, L = 5, 3
 ROUNDING = 1e-9
@@ -74,11 +74,11 @@ def _off(cost: float, least: float) -> float:
     return abs(cost / least - 1)
 
 
-def _watch(search: Callable[[], None]) -> tuple[method.Judge, Found]:
+def _watch(search: Callable[[], None]) -> tuple[method.Judge, Optimum]:
     """What a search was made with and what it found; the judge draws no more conclusions about other nodes."""
-    seen: list[tuple[method.Judge, Found]] = []
+    seen: list[tuple[method.Judge, Optimum]] = []
 
-    def cheapest(shape: tuple[int, ...], judge: method.Judge, **options: Any) -> Found | None:
+    def cheapest(shape: tuple[int, ...], judge: method.Judge, **options: Any) -> Optimum | None:
         found = lattice.cheapest(shape, judge, **options)
         assert found is not None
         seen.append((judge, found))

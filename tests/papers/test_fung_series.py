@@ -19,7 +19,7 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize
-from sequester.methods.specialize.respecialize import Left, Refinement, respecialize
+from sequester.methods.specialize.respecialize import Refinement, RowsLeft, respecialize
 
 BIRTHPLACE = from_tree({"Europe": ["UK", "France"]})
 JOB = from_tree({"Professional": ["Lawyer", "Doctor"]})
@@ -94,7 +94,7 @@ def test_examples_3_2_to_4_3_crack_sizes_are_counted_class_by_class() -> None:
     past, codes, guard = next_table(table_1(4), RECORDS, people=10)
     search = Refinement.of(past, codes, (BIRTHPLACE, JOB), guard, against=["neighbor"], exact=True)
     steps = list(search.run())
-    assert steps == [Left(5, 5), Left(4, 4)]
+    assert steps == [RowsLeft(5, 5), RowsLeft(4, 4)]
     place = {int(lo): number for number, lo in enumerate(search.classes().lo[0])}
     assert search.left[place[UK]].tolist() == [5, 4]
     assert search.left[place[FRANCE]].tolist() == [4, 5]

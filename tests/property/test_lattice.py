@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from sequester.methods.full_domain.lattice import Node, Verdict, cheapest
+from sequester.methods.full_domain.lattice import Node, NodeCost, cheapest
 
 often = settings(max_examples=150, deadline=None)
 
@@ -49,12 +49,12 @@ def test_the_cheapest_node_of_all_is_found(lattice, base_known, tells_others, da
     cost = base + true_extra
     visited: list[Node] = []
 
-    def judge(node: Node) -> Verdict:
+    def judge(node: Node) -> NodeCost:
         visited.append(node)
         forbidden = None
         if tells_others and np.isinf(cost[node]):
             forbidden = np.isinf(cost) & (np.indices(base.shape).sum(axis=0) % 2 == len(visited) % 2)
-        return Verdict(float(cost[node]), float(base[node]), float(extra[node]), forbidden)
+        return NodeCost(float(cost[node]), float(base[node]), float(extra[node]), forbidden)
 
     found = cheapest(base.shape, judge, base=base if base_known else None)
     best = float(cost.min())
@@ -77,7 +77,7 @@ def test_bounds_that_say_nothing_make_the_search_look_everywhere(lattice):
     """A criterion that proves nothing about its neighbours verifies and never prunes."""
     base, _, true_extra = lattice
     cost = base + true_extra
-    found = cheapest(base.shape, lambda node: Verdict(float(cost[node]), 0.0, 0.0))
+    found = cheapest(base.shape, lambda node: NodeCost(float(cost[node]), 0.0, 0.0))
     best = float(cost.min())
     assert (None if found is None else found.cost) == (None if best == np.inf else best)
     # Nothing can be ruled out but by a cost of nothing.
@@ -89,7 +89,7 @@ def test_bounds_that_say_nothing_make_the_search_look_everywhere(lattice):
 def test_the_callers_base_costs_are_left_as_they_were(lattice):
     base, extra, true_extra = lattice
     before = base.copy()
-    cheapest(base.shape, lambda n: Verdict(float((base + true_extra)[n]), float(base[n]), float(extra[n])), base=base)
+    cheapest(base.shape, lambda n: NodeCost(float((base + true_extra)[n]), float(base[n]), float(extra[n])), base=base)
     assert np.array_equal(base, before)
 
 
@@ -99,9 +99,9 @@ def test_one_node_on_top_of_a_forbidden_lattice_is_found_in_few_looks():
     top = (4, 4, 4)
     base = np.indices(shape).sum(axis=0).astype(float)
 
-    def judge(node: Node) -> Verdict:
+    def judge(node: Node) -> NodeCost:
         allowed = node == top
-        return Verdict(float(base[node]) if allowed else np.inf, float(base[node]), 0.0 if allowed else np.inf)
+        return NodeCost(float(base[node]) if allowed else np.inf, float(base[node]), 0.0 if allowed else np.inf)
 
     found = cheapest(shape, judge, base=base)
     assert found is not None

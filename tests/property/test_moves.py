@@ -18,8 +18,8 @@ from sequester.attacks.cracks.comparison import compare
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.ledger import Key
-from sequester.methods.series_guard.frame import Columns, Frame
 from sequester.methods.series_guard.pair import Pair
+from sequester.methods.series_guard.proposed import PastClasses, ProposedRelease
 from series import Series, axis, certain_pairs, series
 
 
@@ -98,7 +98,9 @@ def test_the_maker_and_the_audit_agree_on_who_can_have_moved_where(truth: Series
     past = Past((before,), person, (truth.value[person],), np.zeros(len(person), np.bool_))
     lo, hi = truth.boxes[2]
     block = np.zeros(len(person), np.int32)
-    frame = Frame.of(past, Columns.of(before), truth.member[2][person].astype(np.int32), block, lo=lo, hi=hi)
+    frame = ProposedRelease.of(
+        past, PastClasses.of(before), truth.member[2][person].astype(np.int32), block, lo=lo, hi=hi
+    )
     for release in range(2):
         pair = Pair.of(frame, release, np.ones(1, np.bool_))
         if pair is None or not frame.new[release].all():

@@ -13,7 +13,7 @@ from sequester.attacks import deniability, difference, intersection, tracing
 from sequester.attacks.cracks import backward, cross, forward
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from series import Series
 
 SEEDS = 1000
@@ -95,17 +95,17 @@ def cases(seeds: range, *, deletions: bool) -> Iterator[tuple[Series, int, Fract
 @pytest.mark.parametrize("against", [("insider",), ("neighbor",)])
 @pytest.mark.parametrize("deletions", [False, True])
 def test_the_guard_agrees_with_the_audit(against: tuple[str, ...], deletions: bool) -> None:
-    seen = {Verdict.YES: 0, Verdict.NO: 0, Verdict.NOT_NOW: 0}
+    seen = {Answer.YES: 0, Answer.NO: 0, Answer.NOT_NOW: 0}
     for one, k, c in cases(range(SEEDS), deletions=deletions):
         past, here = past_of(one, k, c)
         if attacked(past.first, against):
             continue
         verdict = SeriesGuard.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
-        assert (verdict is Verdict.YES) == (not attacked(one.history(k=k, c=c), against))
+        assert (verdict is Answer.YES) == (not attacked(one.history(k=k, c=c), against))
         seen[verdict] += 1
-    assert seen[Verdict.YES] > 10
-    assert seen[Verdict.NO] > 8
-    assert seen[Verdict.NOT_NOW] > 0 or "neighbor" not in against
+    assert seen[Answer.YES] > 10
+    assert seen[Answer.NO] > 8
+    assert seen[Answer.NOT_NOW] > 0 or "neighbor" not in against
 
 
 @pytest.mark.parametrize("against", [("insider",), ("neighbor",)])
@@ -125,10 +125,10 @@ def test_blocks_side_by_side_are_never_judged_more_kindly_than_the_table(against
         watch = SeriesGuard.of(past, both.points[here].T, against=against)
         verdicts = watch.judge_blocks(both.member[-1][here], *both.boxes[-1], block)
         whole = watch.judge(both.member[-1][here], *both.boxes[-1])
-        if (verdicts == Verdict.YES.value).all():
-            assert whole is Verdict.YES
+        if (verdicts == Answer.YES.value).all():
+            assert whole is Answer.YES
             accepted += 1
-        refused += int((verdicts != Verdict.YES.value).any())
+        refused += int((verdicts != Answer.YES.value).any())
     assert accepted > 3
     assert refused > 3
 
@@ -194,7 +194,7 @@ def test_no_refinement_of_what_is_refused_for_ever_is_safe(
             continue
         if (
             SeriesGuard.of(past, one.points[here].T, against=against).judge(one.member[-1][here], *one.boxes[-1])
-            is Verdict.NO
+            is Answer.NO
         ):
             refused += 1
             for finer in refinements(one):

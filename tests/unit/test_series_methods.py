@@ -21,7 +21,7 @@ from sequester.methods.mondrian import forest, regroup
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
 from sequester.methods.mondrian.republish import republish
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.policy import Policy
 from series import axis, of_partitions
 
@@ -210,7 +210,7 @@ def test_progress_is_told() -> None:
     assert told[-1][1] == told[-1][2]
 
 
-def judged(partitions: list[list[list[int]]], value: str, *, against: list[str], k: int = 2) -> Verdict:
+def judged(partitions: list[list[list[int]]], value: str, *, against: list[str], k: int = 2) -> Answer:
     """The verdict on the last release of a series written as in the literature."""
     series = of_partitions(partitions, value)
     history = of_partitions(partitions[:-1], value).history(k=k)
@@ -221,23 +221,23 @@ def judged(partitions: list[list[list[int]]], value: str, *, against: list[str],
 
 
 def test_a_value_nobody_had_before_gives_a_lone_newcomer_away() -> None:
-    assert judged([[[0, 1, 2]], [[0, 1, 4], [2, 3]]], "cdbda", against=INSIDER) is Verdict.NO
+    assert judged([[[0, 1, 2]], [[0, 1, 4], [2, 3]]], "cdbda", against=INSIDER) is Answer.NO
 
 
 def test_three_releases_that_are_safe_in_pairs_are_not_accepted() -> None:
     pairings = [[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]]
-    assert judged(pairings, "abcd", against=INSIDER) is not Verdict.YES
+    assert judged(pairings, "abcd", against=INSIDER) is not Answer.YES
 
 
 def test_an_intersection_may_be_safe_again_when_cut_further() -> None:
     coarse, fine = [[0, 1, 2, 4], [3, 5]], [[0, 2], [1, 4], [3, 5]]
     old = [[0, 1, 2, 3]]
-    assert judged([old, coarse], "ccabac", against=["neighbor"], k=1) is Verdict.NOT_NOW
-    assert judged([old, fine], "ccabac", against=["neighbor"], k=1) is Verdict.YES
+    assert judged([old, coarse], "ccabac", against=["neighbor"], k=1) is Answer.NOT_NOW
+    assert judged([old, fine], "ccabac", against=["neighbor"], k=1) is Answer.YES
 
 
 def test_an_unchanged_release_is_safe() -> None:
-    assert judged([[[0, 1], [2, 3]], [[0, 1], [2, 3]]], "abab", against=["insider", "neighbor"]) is Verdict.YES
+    assert judged([[[0, 1], [2, 3]], [[0, 1], [2, 3]]], "abab", against=["insider", "neighbor"]) is Answer.YES
 
 
 def test_blocks_get_a_verdict_each_and_only_those_asked_for() -> None:
@@ -249,9 +249,9 @@ def test_blocks_get_a_verdict_each_and_only_those_asked_for() -> None:
     watch = SeriesGuard.of(past, series.points.T, against=INSIDER)
     block = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0], np.int32)
     found = watch.judge_blocks(series.member[-1], *series.boxes[-1], block)
-    assert found.tolist() == [Verdict.NO.value, Verdict.YES.value]
+    assert found.tolist() == [Answer.NO.value, Answer.YES.value]
     block[block == 0] = -1
-    assert watch.judge_blocks(series.member[-1], *series.boxes[-1], block)[1] == Verdict.YES.value
+    assert watch.judge_blocks(series.member[-1], *series.boxes[-1], block)[1] == Answer.YES.value
 
 
 def test_a_watch_needs_a_record_for_everybody() -> None:

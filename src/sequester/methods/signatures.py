@@ -16,6 +16,9 @@ LIMITS = " ".join(
 )
 TUPLES = {
     "Limits": ("class_guard.limits.Limits", LIMITS),
+    "Deck": ("mondrian.cut_kernels.Deck", "i4[:,:] i4[:,:] i4[:]"),
+    "Scale": ("mondrian.cut_kernels.Scale", "f8[:] i8[:]"),
+    "KnownPeople": ("mondrian.cut_kernels.KnownPeople", "i4[:,:] i8"),
     "Arcs": ("pods.pairing.matching_kernels.Arcs", "i8[:] i8[:] f8[:]"),
     "Search": ("pods.pairing.matching_kernels.Search", "i8[:] i8[:] f8[:] f8[:] f8[:] i8[:] i8[:] i8[:]"),
     "Heap": ("pods.pairing.matching_kernels.Heap", "f8[:] i8[:]"),
@@ -35,7 +38,7 @@ TUPLES = {
 # Those that take longest come first, so that two processes end together; helpers that a process has compiled for one
 # kernel are there for the next.
 KERNELS = {
-    "mondrian.cut_kernels.cut_rows": "i4[:,:] i4[:,:] i4[:] i8 i8 i8 i8 f8[:] i8[:] i4[:,:] i8 Limits",
+    "mondrian.cut_kernels.cut_rows": "Deck i8 i8 i8 i8 Scale KnownPeople Limits",
     "pods.classes.company_kernels.join_classes": "Company Asked i8[:,:] i8[:]",
     "pods.classes.company_kernels.move_pods": "Company Asked i8[:,:] Clock",
     "pods.classes.company_kernels.split_classes": "Company Asked Ranking",

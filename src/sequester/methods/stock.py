@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, compact, hulls
 from sequester.methods.mondrian.cut import mondrian
-from sequester.methods.series_guard.frame import Columns
+from sequester.methods.series_guard.proposed import PastClasses
 
 Cuts = Literal["gain", "median", "relaxed"]
 
@@ -49,7 +49,7 @@ class Stock:
     def of(
         cls,
         past: Past,
-        columns: Columns,
+        columns: PastClasses,
         codes: NDArray[np.int32],
         domains: tuple[Hierarchy, ...],
         guard: ClassGuard,
@@ -97,9 +97,7 @@ class Stock:
 
     def classes(self, member: NDArray[np.int64]) -> Classes:
         """The classes with boxes around what their records add; classes are numbered without gaps."""
-        inverse = np.unique(member, return_inverse=True)[1].ravel()
-        lo, hi = hulls(inverse, self.lo, self.hi)
-        return Classes(inverse.astype(np.int32), lo, hi)
+        return Classes.around(compact(member), self.lo.T, self.hi.T)
 
 
 def extents(past: Past, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -117,13 +115,3 @@ def around(classes: Classes, past: Past, codes: NDArray[np.int32]) -> Classes:
         return classes
     lo, hi = hulls(classes.member.astype(np.int64), *extents(past, codes))
     return replace(classes, lo=np.minimum(classes.lo, lo), hi=np.maximum(classes.hi, hi))
-
-
-def hulls(
-    member: NDArray[np.int64], lo: NDArray[np.int32], hi: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(attributes, classes) the smallest boxes around boxes (records, attributes); every class has a record."""
-    order = np.argsort(member, kind="stable")
-    start = np.flatnonzero(np.diff(member[order], prepend=-1))
-    low, high = np.minimum.reduceat(lo[order], start), np.maximum.reduceat(hi[order], start)
-    return np.ascontiguousarray(low.T), np.ascontiguousarray(high.T)

@@ -41,14 +41,22 @@ class Teller:
         self.start = np.cumsum([0, *(len(one) for one in history.releases)])
 
     def findings(self, proofs: Sequence[tuple[Refutation, Refutation]]) -> Iterator[Finding]:
-        """One per proof: the people of the second, tightest part; the first is added where it names more people."""
+        """One per proof: the people of the second, tightest part.
+
+        Where the first names more people it is in the witness or, of whole rows, whose proofs spread further, a finding
+        of its own.
+        """
         absences = self._absences([one for pair in proofs for one in pair])
         for number, (proof, best) in enumerate(proofs):
-            absent = absences[2 * number + 1]
             wider = (proof, absences[2 * number]) if len(proof.caps) > len(best.caps) else ()
-            yield self._finding(best, absent, partial(self._witness, best, absent, *wider))
+            apart = self.history.attribute == WHOLE_ROW
+            yield self._finding(best, absences[2 * number + 1], *(() if apart else wider))
+            if apart and wider:
+                yield self._finding(*wider)
 
-    def _finding(self, proof: Refutation, absent: Sequence[Absence], witness: partial[dict[str, Any]]) -> Finding:
+    def _finding(
+        self, proof: Refutation, absent: list[Absence], wider: Refutation | None = None, others: Sequence[Absence] = ()
+    ) -> Finding:
         question, observed = self._confidence(proof)
         used = sorted({place for place, _, _, _ in self._counts(proof)} | {place[:2] for place in absent})
         return Finding(
@@ -60,7 +68,7 @@ class Teller:
             value=question.value,
             classes=tuple([(release + 1, name + 1) for release, name in used]),
             people=self._people(proof),
-            witness=LazyWitness(witness),
+            witness=LazyWitness(partial(self._witness, proof, absent, wider, others)),
             attribute=question.attribute,
         )
 
@@ -103,12 +111,12 @@ class Teller:
         return tuple([self.history.people[person] for person in positions])
 
     def _witness(
-        self, best: Refutation, absent: list[Absence], proof: Refutation | None = None, others: Sequence[Absence] = ()
+        self, proof: Refutation, absent: list[Absence], wider: Refutation | None, others: Sequence[Absence]
     ) -> dict[str, Any]:
-        """The best part of a proof, and the whole where it names more people."""
-        told = self._describe(best, absent)
-        if proof is not None:
-            told["wider"] = self._describe(proof, others) | {"people": list(self._people(proof))}
+        """A proof, and the one it is a part of where that names more people."""
+        told = self._describe(proof, absent)
+        if wider is not None:
+            told["wider"] = self._describe(wider, others) | {"people": list(self._people(wider))}
         if self.history.attribute == WHOLE_ROW:
             told["cells"] = list(self.asked.labels.columns)
         return told

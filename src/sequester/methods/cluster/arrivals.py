@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from sequester.methods.classes import hulls
 from sequester.methods.cluster.nearest import Spots, nearest, summed_widths, widths_around
 from sequester.methods.cluster.succession import Succession
-from sequester.methods.stock import hulls
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -65,12 +65,12 @@ def _costs(boxes: Spots, size: Longs, at: Floats) -> Floats:
 
 def _deniable(succession: Succession, hosts: Longs, torn: Longs) -> Mask:
     """(clusters, hosts) whether a host's earlier classes and the cluster share a second value."""
-    columns = succession.watch.columns
+    columns = succession.watch.past_classes
     first = len(columns.lo) - succession.old
     before = columns.person[succession.past.person[hosts]]
     deniable = np.ones((len(torn), len(hosts)), np.bool_)
     back = np.flatnonzero(before >= 0)
-    for terms in succession.watch.terms if len(back) else ():
+    for terms in succession.watch.views if len(back) else ():
         open_ = np.ones((len(back), terms.values), np.bool_)
         for column in columns.path[before[back]].T:
             open_ &= (terms.table[column] > 0) | (column < 0)[:, None]

@@ -78,7 +78,7 @@ def room_for(clusters, width, values):
     )
 
 
-@helper
+@helper(inline="always")
 def _first_least(numbers, begin, end):
     at = begin
     for i in range(begin + 1, end):

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from sequester.methods.classes import hulls
 from sequester.methods.cluster.nearest import Wish, nearest
 from sequester.methods.cluster.succession import Succession
-from sequester.methods.stock import hulls
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]

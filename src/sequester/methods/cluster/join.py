@@ -26,7 +26,6 @@ from sequester.errors import GuaranteeError, PolicyError
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
-from sequester.methods.stock import hulls
 
 if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
@@ -74,6 +73,7 @@ def clusters(
     from sequester.methods.cluster.box_kernels import Records, Windows
     from sequester.methods.cluster.merge_kernels import Joining, merge_windows
     from sequester.methods.cluster.move_kernels import move_windows
+    from sequester.methods.cluster.near_kernels import bound_members
 
     if guard.known:
         raise PolicyError("k_map needs classes whose boxes do not overlap: use method mondrian")
@@ -108,7 +108,7 @@ def clusters(
     used = np.zeros(records, np.int32)
     used[member] = 1
     compact: Ints = (np.cumsum(used, dtype=np.int32) - 1)[member]
-    made = Classes(compact, *hulls(compact.astype(np.int64), rows, rows))
+    made = Classes(compact, *bound_members(compact, rows, int(compact.max()) + 1))
     return regrouped(made, codes, domains, guard) if similarity is None and records <= SMALL else made
 
 

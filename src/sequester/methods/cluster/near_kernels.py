@@ -1,4 +1,4 @@
-"""Who is nearest, among those who stand near in the order of a neighbourhood."""
+"""Boxes around members, and who is nearest among those who stand near in the order of a neighbourhood."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
 
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_LAST_CODE = np.iinfo(np.int32).max
 
 
 class Seekers(NamedTuple):
@@ -70,3 +73,17 @@ def take_nearest(seekers: Seekers, low: Floats, high: Floats, hosts: Hosts, reac
                 low[own, axis] = min(low[own, axis], hosts.low[host, axis])
                 high[own, axis] = max(high[own, axis], hosts.high[host, axis])
     return nearest
+
+
+@kernel
+def bound_members(member: Ints, rows: Ints, classes: int) -> tuple[Ints, Ints]:
+    """(attributes, classes) the smallest boxes around the rows (records, attributes) of their members."""
+    width = rows.shape[1]
+    low = np.full((width, classes), _LAST_CODE, np.int32)
+    high = np.full((width, classes), -1, np.int32)
+    for i in range(member.size):
+        c = member[i]
+        for axis in range(width):
+            low[axis, c] = min(low[axis, c], rows[i, axis])
+            high[axis, c] = max(high[axis, c], rows[i, axis])
+    return low, high

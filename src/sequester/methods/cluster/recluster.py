@@ -59,7 +59,7 @@ def recluster(
     watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
         return around(cluster(codes, domains, guard, similarity=similarity), past, codes)
-    stock = Stock.of(past, watch.columns, codes, domains, guard, cuts="gain", regroup=False)
+    stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts="gain", regroup=False)
     succession = Succession(past, watch, codes, domains, guard, stock, similarity)
 
     def settled(*, filled: bool) -> Classes:

@@ -13,11 +13,11 @@ from scipy.sparse.csgraph import connected_components
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, hulls
 from sequester.methods.cluster.join import in_order
 from sequester.methods.cluster.nearest import Spots, summed_widths
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
-from sequester.methods.stock import Stock, hulls
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
+from sequester.methods.stock import Stock
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -52,7 +52,7 @@ class Succession:
     @cached_property
     def fresh(self) -> Mask:
         """Per record, whether its person was never published."""
-        unseen: Mask = self.watch.columns.person[self.past.person] < 0
+        unseen: Mask = self.watch.past_classes.person[self.past.person] < 0
         return unseen
 
     @cached_property
@@ -73,7 +73,7 @@ class Succession:
     def signature(self) -> Longs:
         """Per person, a number for her values in all views that do not change; of no meaning where they are unknown."""
         number = np.zeros(len(self.past.first.people), np.int64)
-        for terms in self.watch.terms:
+        for terms in self.watch.views:
             number = np.unique(number * terms.values + np.maximum(terms.value, 0), return_inverse=True)[1].ravel()
         return number
 
@@ -135,7 +135,7 @@ class Succession:
         placed[judged] = compact
         block[judged[~good[block[judged]]]] = -1
         verdict = self.watch.judge_blocks(placed, lo, hi, block)
-        good[: len(verdict)] &= verdict[: len(good)] == Verdict.YES.value
+        good[: len(verdict)] &= verdict[: len(good)] == Answer.YES.value
         return good
 
     def spots(self, lo: Ints, hi: Ints) -> Spots:

@@ -19,7 +19,7 @@ Node = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NodeCost:
     """A judged node: its cost (infinite when not allowed), and what it proves about its neighbours."""
 
     cost: float
@@ -29,7 +29,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Found:
+class Optimum:
     """The cheapest node and how many nodes had to be judged to know it."""
 
     node: Node
@@ -39,10 +39,10 @@ class Found:
 
 def cheapest(
     shape: tuple[int, ...],
-    judge: Callable[[Node], Verdict],
+    judge: Callable[[Node], NodeCost],
     *,
     base: NDArray[np.float64] | None = None,
-) -> Found | None:
+) -> Optimum | None:
     """The cheapest allowed node of a lattice, None when no node is allowed. `base`: base costs known beforehand.
 
     A path from the most promising node to the top is bisected: a node in the middle tells most about the others.
@@ -76,7 +76,7 @@ def cheapest(
             break
         path = _climb(tuple(int(level) for level in start), top, bound, best[0] if best else np.inf)
         visit(path[len(path) // 2])
-    return None if best is None else Found(best[1], best[0], judged)
+    return None if best is None else Optimum(best[1], best[0], judged)
 
 
 def _climb(node: Node, top: Node, bound: NDArray[np.float64], limit: float) -> list[Node]:

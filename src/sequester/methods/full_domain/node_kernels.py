@@ -11,7 +11,7 @@ from sequester.methods.class_guard.limits import compares_with_table, safe
 
 
 @helper
-def classify(keys, span, table):  # type: ignore[no-untyped-def]
+def classify(keys, span, table):
     """Number the distinct keys (cells, words) in order of appearance; returns the number of each cell, and how many.
 
     `span` is the number of possible keys where that is small enough to index by, 0 to hash; `table` is room to work.
@@ -57,13 +57,13 @@ def classify(keys, span, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def classify_cells(keys: Any, span: int, table: Any):  # type: ignore[no-untyped-def]
+def classify_cells(keys: Any, span: int, table: Any):
     """`classify`, to be called from outside."""
     return classify(keys, span, table)
 
 
 @helper
-def _cell_of(member, number, size):  # type: ignore[no-untyped-def]
+def _cell_of(member, number, size):
     for cell in range(member.size):
         if member[cell] == number and size[cell] > 0:
             return cell
@@ -71,7 +71,7 @@ def _cell_of(member, number, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forbid_nodes(  # type: ignore[no-untyped-def]
+def forbid_nodes(
     cells: Any,
     size: Any,
     known: Any,
@@ -123,7 +123,7 @@ def forbid_nodes(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def judge_node(  # type: ignore[no-untyped-def]
+def judge_node(
     cells: Any,
     size: Any,
     known: Any,

@@ -19,7 +19,7 @@ from sequester.methods.cells import Cells, make_room, pack
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
-from sequester.methods.full_domain.lattice import Node, Verdict, cheapest
+from sequester.methods.full_domain.lattice import Node, NodeCost, cheapest
 
 if TYPE_CHECKING:
     from sequester.methods.series_guard.guard import SeriesGuard
@@ -103,11 +103,11 @@ class Watched:
     def __init__(self, judge: Judge, watch: SeriesGuard, floor: Node) -> None:
         self.judge, self.watch, self.floor = judge, watch, floor
 
-    def __call__(self, node: Node) -> Verdict:
-        from sequester.methods.series_guard.guard import Verdict as Answer
+    def __call__(self, node: Node) -> NodeCost:
+        from sequester.methods.series_guard.guard import Answer
 
         if any(level < least for level, least in zip(node, self.floor, strict=True)):
-            return Verdict(np.inf, 0.0, np.inf)
+            return NodeCost(np.inf, 0.0, np.inf)
         found = self.judge(node)
         if found.cost == np.inf:
             return found
@@ -146,10 +146,10 @@ class Judge:
         # Leaving a record out loses all there is to know about it: for entropy that depends on how rare its values are.
         self._lost = np.concatenate([levels[-1] if loss == "entropy" else np.ones(len(levels[-1])) for levels in costs])
 
-    def __call__(self, node: Node) -> Verdict:
+    def __call__(self, node: Node) -> NodeCost:
         result, _ = self._run(node)
         if not result[0]:
-            return Verdict(np.inf, 0.0, np.inf, self._forbidden(int(result[1]), by_value=not result[2]))
+            return NodeCost(np.inf, 0.0, np.inf, self._forbidden(int(result[1]), by_value=not result[2]))
         suppressed, by_heritage = result[1], result[2]
         if self.base is not None:
             base = float(self.base[node])
@@ -161,7 +161,7 @@ class Judge:
         else:
             base = self.records / result[5]
             cost, extra = self.records / result[6] if result[6] else np.inf, 0.0
-        return Verdict(
+        return NodeCost(
             # Leaving everybody out is no release.
             cost=cost if suppressed <= self.budget and suppressed < self.records else np.inf,
             base=base,

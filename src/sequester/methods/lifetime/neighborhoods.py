@@ -29,10 +29,8 @@ def neighborhoods(codes: Ints, domains: tuple[Hierarchy, ...], *, size: int) -> 
 
     order = np.arange(codes.shape[1], dtype=np.int32)
     rows, nothing = np.ascontiguousarray(codes.T), np.zeros((len(order), 0), np.int32)
-    starts = kernels.cut_rows(
-        rows, nothing, order, 0, len(order), 0, kernels.GAIN, *side_by_side(domains), np.zeros((0, 0), np.int32), 0,
-        under_k(size),
-    )  # fmt: skip
+    deck, scale = kernels.Deck(rows, nothing, order), kernels.Scale(*side_by_side(domains))
+    starts = kernels.cut_rows(deck, 0, len(order), 0, kernels.GAIN, scale, kernels.NOBODY, under_k(size))
     number = np.empty(len(order), np.int32)
     number[order] = np.searchsorted(np.sort(starts), np.arange(len(order)), side="right") - 1
     return number

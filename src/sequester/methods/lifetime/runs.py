@@ -43,16 +43,17 @@ def runs(allowance: Allowance) -> RunsInOrder:
     """
     from sequester.methods.mondrian import cut_kernels as kernels
 
-    nobody, scale = np.zeros((0, 0), np.int32), side_by_side(allowance.domains)
+    scale = kernels.Scale(*side_by_side(allowance.domains))
     limits, values = allowance.usual()
     guard = replace(allowance.guard, limits=limits, values=values)
     whole = mondrian(allowance.codes, allowance.domains, guard)
     order = np.argsort(whole.member, kind="stable").astype(np.int32)
     rows = np.ascontiguousarray(allowance.codes[:, order].T)
     only_k, nothing = under_k(limits.k), np.zeros((len(order), 0), np.int32)
+    deck = kernels.Deck(rows, nothing, order)
     ends = np.append(0, np.cumsum(whole.size)).tolist()
     parts = [
-        kernels.cut_rows(rows, nothing, order, begin, end, 0, kernels.GAIN, *scale, nobody, 0, only_k)
+        kernels.cut_rows(deck, begin, end, 0, kernels.GAIN, scale, kernels.NOBODY, only_k)
         for begin, end in pairwise(ends)
     ]
     starts = np.append(np.sort(np.concatenate(parts)), len(order)).astype(np.int64)

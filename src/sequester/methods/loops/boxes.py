@@ -6,7 +6,7 @@ from sequester.kernels import helper
 
 
 @helper
-def width(lo, hi, position, first_leaf):  # type: ignore[no-untyped-def]
+def width(lo, hi, position, first_leaf):
     """The summed widths of a box; the positions of all attributes lie side by side."""
     total = 0.0
     for a in range(lo.size):

@@ -11,7 +11,7 @@ _SHORT = 15
 
 
 @helper
-def rank_keys(key, count, rank, waiting):  # type: ignore[no-untyped-def]
+def rank_keys(key, count, rank, waiting):
     """Write to `rank` where the first `count` keys, none of them NaN, are in ascending order.
 
     Quicksort as in `np.argsort` of Numba: equal keys come in the same order as there, on which trees depend that were
@@ -44,7 +44,7 @@ def rank_keys(key, count, rank, waiting):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _divide(key, rank, low, high):  # type: ignore[no-untyped-def]
+def _divide(key, rank, low, high):
     """Part a run around the median of its first, middle and last key; returns where that one is then."""
     middle = (low + high) >> np.int64(1)
     if key[rank[middle]] < key[rank[low]]:

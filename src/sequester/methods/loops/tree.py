@@ -12,7 +12,7 @@ from sequester.methods.loops.ranks import rank_keys
 
 
 @kernel
-def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
+def unit_tree(center: Any, weight: Any):
     """Halve units at the best gaps between their centers, down to single ones.
 
     Returns the order of the units, and per node (parents before children) where its units begin and end in that
@@ -73,31 +73,7 @@ def unit_tree(center: Any, weight: Any):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hull_costs(order: Any, begin: Any, left: Any, right: Any, lo: Any, hi: Any, size: Any):  # type: ignore[no-untyped-def]
-    """Per node, people times the summed widths of the box around its units; boxes are (units, attributes) positions."""
-    nodes, width = left.size, lo.shape[1]
-    low, high = np.full((nodes, width), np.inf), np.full((nodes, width), -np.inf)
-    people, cost = np.zeros(nodes, np.int64), np.zeros(nodes, np.float64)
-    for node in range(nodes - 1, -1, -1):
-        if left[node] < 0:
-            unit = order[begin[node]]
-            people[node] = size[unit]
-            if size[unit] > 0:
-                for axis in range(width):
-                    low[node, axis], high[node, axis] = lo[unit, axis], hi[unit, axis]
-        else:
-            people[node] = people[left[node]] + people[right[node]]
-            for axis in range(width):
-                low[node, axis] = min(low[left[node], axis], low[right[node], axis])
-                high[node, axis] = max(high[left[node], axis], high[right[node], axis])
-        for axis in range(width):
-            if people[node] > 0:
-                cost[node] += people[node] * min(high[node, axis] - low[node, axis], 1.0)
-    return cost
-
-
-@kernel
-def choose(left: Any, right: Any, options: Any):  # type: ignore[no-untyped-def]
+def choose(left: Any, right: Any, options: Any):
     """Per node (parents before children) the least cost and the option it takes, -1 for what its children choose."""
     nodes = left.size
     cost, choice = np.empty(nodes, np.float64), np.full(nodes, -1, np.int64)
@@ -112,7 +88,7 @@ def choose(left: Any, right: Any, options: Any):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def safe_classes(member: Any, values: Any, classes: int, limits: Any):  # type: ignore[no-untyped-def]
+def safe_classes(member: Any, values: Any, classes: int, limits: Any):
     """Per class, whether it satisfies the static limits by itself."""
     size = np.zeros(classes, np.int64)
     counts = np.zeros((classes, limits.numerator.size), np.int64)

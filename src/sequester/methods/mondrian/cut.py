@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
 
 _PARALLEL_FROM = 100_000
+"""Records from which threads pay: fewer take less time to cut than threads to begin (`benchmarks mondrian_scale`)."""
 
 
 def mondrian(
@@ -44,15 +45,13 @@ def mondrian(
     count = codes.shape[1]
     order = np.arange(count, dtype=np.int32)
     rows = codes.T.copy()  # even of one attribute, whose transpose is contiguous: the rows are reordered in place
-    values = guard.values.copy()
-    population = guard.population.copy()
-    position, first_leaf = side_by_side(domains)
+    deck = kernels.Deck(rows, guard.values.copy(), order)
+    known = kernels.KnownPeople(guard.population.copy(), guard.known)
+    scale = kernels.Scale(*side_by_side(domains))
     mode = {"gain": kernels.GAIN, "median": kernels.MEDIAN, "relaxed": kernels.RELAXED}[cuts]
 
     def cut(begin: int, end: int, coarse: int) -> NDArray[np.int64]:
-        starts: NDArray[np.int64] = kernels.cut_rows(
-            rows, values, order, begin, end, coarse, mode, position, first_leaf, population, guard.known, guard.limits
-        )  # fmt: skip
+        starts: NDArray[np.int64] = kernels.cut_rows(deck, begin, end, coarse, mode, scale, known, guard.limits)
         return starts
 
     threads = os.cpu_count() or 1

@@ -2,23 +2,93 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
 from sequester.methods.class_guard.limits import safe
 
 GAIN, MEDIAN, RELAXED = 0, 1, 2
+"""How cuts are chosen: see `cut`."""
 
-# Small enough never to outweigh the width of an attribute, large enough to order the cuts within one.
 NEARNESS = 1e-9
+"""Small enough never to outweigh the width of an attribute, large enough to order the cuts within one."""
+
+_PER_ROW, _AT_LEAST = 16, 64
+"""A range of more codes than this per row of a run, and this many more, is cheaper to sort than to count: counting
+touches every code of the range. Wrong choices cost time only; `benchmarks mondrian_scale` has both kinds of columns."""
+
+_DEPTH = 128
+"""Runs that wait at most: the larger side of a cut waits, so that every one on top of it is at most half as long."""
 
 _FAR = int(np.iinfo(np.int32).max)
 
 
+class Deck(NamedTuple):
+    """Records that are reordered in place while they are cut, like cards.
+
+    rows    (records, attributes) codes
+    values  (records, views) positions in the flat value counts
+    order   which record each row is
+    """
+
+    rows: NDArray[np.int32]
+    values: NDArray[np.int32]
+    order: NDArray[np.int32]
+
+
+class Scale(NamedTuple):
+    """Where each leaf lies on [0, 1], all attributes side by side; `first_leaf` says where each attribute begins."""
+
+    position: NDArray[np.float64]
+    first_leaf: NDArray[np.int64]
+
+
+class KnownPeople(NamedTuple):
+    """A population (people, attributes), reordered in place: every box must fit at least `needed` of them."""
+
+    people: NDArray[np.int32]
+    needed: int
+
+
+NOBODY = KnownPeople(np.zeros((0, 0), np.int32), 0)
+
+
+class _Run(NamedTuple):
+    """Rows from start to stop, the known people from first to last that are in its box, and a box around its rows."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+
+class _Room(NamedTuple):
+    """Room to work in.
+
+    histogram    per leaf, rows of the run; zero between runs
+    codes        the distinct codes of one attribute, in order
+    score, cut   a heap of cuts to try: the best score first; a cut is the last leaf below it
+    total, left  value counts of the run, and of one side of a cut
+    low, high    the box around one side
+    """
+
+    histogram: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    score: NDArray[np.float64]
+    cut: NDArray[np.int64]
+    total: NDArray[np.int64]
+    left: NDArray[np.int64]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+
 @helper(inline="always")
-def _sort(items, count):  # type: ignore[no-untyped-def]
+def _sort(items, count):
     """Shell sort of a short buffer; far cheaper to compile than the library's."""
     gap = 1
     while gap < count // 3:
@@ -34,13 +104,13 @@ def _sort(items, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _list_sorted(rows, start, stop, attribute, histogram, base, codes):  # type: ignore[no-untyped-def]
+def _list_sorted(rows, run, attribute, histogram, base, codes):
     """The distinct codes of a run and their counts, by sorting."""
-    for i in range(start, stop):
-        codes[i - start] = rows[i, attribute]
-    _sort(codes, stop - start)
+    for i in range(run.start, run.stop):
+        codes[i - run.start] = rows[i, attribute]
+    _sort(codes, run.stop - run.start)
     distinct = 0
-    for i in range(stop - start):
+    for i in range(run.stop - run.start):
         if distinct == 0 or codes[i] != codes[distinct - 1]:
             codes[distinct] = codes[i]
             distinct += 1
@@ -49,70 +119,98 @@ def _list_sorted(rows, start, stop, attribute, histogram, base, codes):  # type:
 
 
 @helper(inline="always")
-def _list_counted(histogram, base, lo, hi, codes):  # type: ignore[no-untyped-def]
-    """The distinct codes between lo and hi, from counts already made."""
+def _is_wide(run, attribute):
+    return run.high[attribute] - run.low[attribute] > _PER_ROW * (run.stop - run.start) + _AT_LEAST
+
+
+@helper(inline="always")
+def _list_codes(rows, run, attribute, room, base, counted):
+    """The distinct codes of a run in one attribute, with their counts in the histogram; returns how many."""
+    if _is_wide(run, attribute):
+        return _list_sorted(rows, run, attribute, room.histogram, base, room.codes)
+    if not counted:
+        for i in range(run.start, run.stop):
+            room.histogram[base + rows[i, attribute]] += 1
     distinct = 0
-    for code in range(lo, hi + 1):
-        codes[distinct] = code
-        distinct += histogram[base + code] > 0
+    for code in range(run.low[attribute], run.high[attribute] + 1):
+        room.codes[distinct] = code
+        distinct += room.histogram[base + code] > 0
     return distinct
 
 
-@helper(inline="always")
-def _score(below, size, full, left, right, mode):  # type: ignore[no-untyped-def]
-    """How good a cut is. Median cuts: the widest attribute first, and in it the position nearest to the median."""
-    if mode == GAIN:
-        return size * full - below * left - (size - below) * right
-    return full - NEARNESS * abs(2 * below - size) / size
-
-
 @helper
-def _best_cut(codes, histogram, base, distinct, size, mode, k, position):  # type: ignore[no-untyped-def]
-    """The best cut of one attribute with at least k rows on both sides."""
-    origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
+def _score_cuts(room, base, distinct, size, mode, k, only_best, position, cuts):
+    """List cuts of one attribute with at least k rows on both sides, all or the best one; returns how many there are.
+
+    Gain cuts: what is saved of the summed ranges. Median cuts: the widest attribute first, and in it the position
+    nearest to the median.
+    """
+    origin, end = position[base + room.codes[0]], position[base + room.codes[distinct - 1]]
     full = min(end - origin, 1.0)
     best, best_code, below = -1.0, -1, 0
     for i in range(distinct - 1):
-        below += histogram[base + codes[i]]
-        if below >= k:
-            if size - below < k:
-                break
-            left = position[base + codes[i]] - origin
-            right = min(end - position[base + codes[i + 1]], 1.0)
-            score = _score(below, size, full, left, right, mode)
-            if score > best:
-                best, best_code = score, codes[i]
-    return best, best_code
-
-
-@helper
-def _all_cuts(codes, histogram, base, distinct, size, mode, k, position, score, cut, found):  # type: ignore[no-untyped-def]
-    """Every cut of one attribute with at least k rows on both sides."""
-    origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
-    full = min(end - origin, 1.0)
-    below = 0
-    for i in range(distinct - 1):
-        below += histogram[base + codes[i]]
-        if below >= k and size - below >= k:
-            left = position[base + codes[i]] - origin
-            right = min(end - position[base + codes[i + 1]], 1.0)
-            score[found], cut[found] = _score(below, size, full, left, right, mode), base + codes[i]
-            found += 1
-    return found
+        code = room.codes[i]
+        below += room.histogram[base + code]
+        if below < k:
+            continue
+        if size - below < k:
+            break
+        if mode == GAIN:
+            left = position[base + code] - origin
+            right = min(end - position[base + room.codes[i + 1]], 1.0)
+            score = size * full - below * left - (size - below) * right
+        else:
+            score = full - NEARNESS * abs(2 * below - size) / size
+        if not only_best:
+            room.score[cuts], room.cut[cuts] = score, base + code
+            cuts += 1
+        elif score > best:
+            best, best_code = score, code
+    if best_code >= 0:
+        room.score[cuts], room.cut[cuts] = best, base + best_code
+        cuts += 1
+    return cuts
 
 
 @helper(inline="always")
-def _halving(codes, histogram, base, distinct, size, position):  # type: ignore[no-untyped-def]
-    """The median value of one attribute, scored by how wide the attribute is here."""
+def _median(room, base, size):
+    """The median code of one attribute."""
     below = at = 0
-    while 2 * (below + histogram[base + codes[at]]) < size:
-        below += histogram[base + codes[at]]
+    while 2 * (below + room.histogram[base + room.codes[at]]) < size:
+        below += room.histogram[base + room.codes[at]]
         at += 1
-    return min(position[base + codes[distinct - 1]] - position[base + codes[0]], 1.0), codes[at]
+    return room.codes[at]
+
+
+@helper(inline="always")
+def _list_cuts(deck, run, room, scale, mode, k, only_best):
+    """Put the cuts that may be tried into the heap, not yet in order, and make the run's box tight; how many."""
+    width, size = run.low.size, run.stop - run.start
+    counted = True
+    for attribute in range(width):
+        counted = counted and not _is_wide(run, attribute)
+    if counted:
+        for i in range(run.start, run.stop):
+            for attribute in range(width):
+                room.histogram[scale.first_leaf[attribute] + deck.rows[i, attribute]] += 1
+    cuts = np.int64(0)
+    for attribute in range(width):
+        base = scale.first_leaf[attribute]
+        distinct = _list_codes(deck.rows, run, attribute, room, base, counted)
+        run.low[attribute], run.high[attribute] = room.codes[0], room.codes[distinct - 1]
+        if distinct > 1 and mode == RELAXED:
+            wide = scale.position[base + run.high[attribute]] - scale.position[base + run.low[attribute]]
+            room.score[cuts], room.cut[cuts] = min(wide, 1.0), base + _median(room, base, size)
+            cuts += 1
+        elif distinct > 1:
+            cuts = _score_cuts(room, base, distinct, size, mode, k, only_best, scale.position, cuts)
+        for i in range(distinct):
+            room.histogram[base + room.codes[i]] = 0
+    return cuts
 
 
 @helper
-def _sift(score, cut, root, count):  # type: ignore[no-untyped-def]
+def _sift(score, cut, root, count):
     """Restore the heap order below `root`: best score first, then the lowest attribute and code."""
     while True:
         child = 2 * root + 1
@@ -130,24 +228,18 @@ def _sift(score, cut, root, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _both_safe(rows, values, start, stop, attribute, code, left, total, limits):  # type: ignore[no-untyped-def]
-    """Whether both sides of a cut satisfy the limits; `total` holds the counts of the whole run."""
-    left[:] = 0
-    size = np.int64(0)
-    for i in range(start, stop):
-        if rows[i, attribute] <= code:
-            size += 1
-            for view in range(values.shape[1]):
-                left[values[i, view]] += 1
-    if not safe(left, size, limits):
+def _both_safe(left, below, total, size, limits):
+    """Whether both sides of a cut satisfy the limits, given the counts of one and of the whole run."""
+    if not safe(left, below, limits):
         return False
     for value in range(total.size):
         left[value] = total[value] - left[value]
-    return safe(left, stop - start - size, limits)
+    return safe(left, size - below, limits)
 
 
 @helper(inline="always")
-def _swap(rows, values, order, i, j):  # type: ignore[no-untyped-def]
+def _swap(deck, i, j):
+    rows, values, order = deck.rows, deck.values, deck.order
     for attribute in range(rows.shape[1]):
         rows[i, attribute], rows[j, attribute] = rows[j, attribute], rows[i, attribute]
     for view in range(values.shape[1]):
@@ -156,8 +248,9 @@ def _swap(rows, values, order, i, j):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _part(rows, values, order, start, stop, attribute, code):  # type: ignore[no-untyped-def]
+def _part(deck, start, stop, attribute, code):
     """Move rows with at most `code` to the front of the run; returns where the others begin."""
+    rows = deck.rows
     i, j = start, stop - 1
     while True:
         while i <= j and rows[i, attribute] <= code:
@@ -166,219 +259,191 @@ def _part(rows, values, order, start, stop, attribute, code):  # type: ignore[no
             j -= 1
         if i >= j:
             return i
-        _swap(rows, values, order, i, j)
+        _swap(deck, i, j)
         i += 1
         j -= 1
 
 
 @helper(inline="always")
-def _inside(population, i, low, high):  # type: ignore[no-untyped-def]
+def _inside(people, i, low, high):
     for attribute in range(low.size):
-        if population[i, attribute] < low[attribute] or population[i, attribute] > high[attribute]:
+        if people[i, attribute] < low[attribute] or people[i, attribute] > high[attribute]:
             return False
     return True
 
 
 @helper
-def _known(rows, population, start, stop, first, last, attribute, code, below, low, high):  # type: ignore[no-untyped-def]
-    """How many of a run of the population fit the tight box of one side of a cut, which is left in low, high."""
-    for a in range(rows.shape[1]):
+def _count_known(rows, run, attribute, code, below, people, room):
+    """How many known people of a run fit the tight box of one side of a cut, which is left in the room."""
+    low, high = room.low, room.high
+    for a in range(low.size):
         low[a], high[a] = _FAR, -1
-    for i in range(start, stop):
+    for i in range(run.start, run.stop):
         if (rows[i, attribute] <= code) == below:
-            for a in range(rows.shape[1]):
+            for a in range(low.size):
                 low[a] = min(low[a], rows[i, a])
                 high[a] = max(high[a], rows[i, a])
-    found = 0
-    for i in range(first, last):
-        found += _inside(population, i, low, high)
-    return found
+    fits = 0
+    for i in range(run.first, run.last):
+        fits += _inside(people, i, low, high)
+    return fits
+
+
+@helper(inline="always")
+def _halve(deck, run, attribute, code, room, limits):
+    """Cut a run into equal halves, ties at the median going to either side; -1 where one is not safe."""
+    under = _part(deck, run.start, run.stop, attribute, code - 1)
+    _part(deck, under, run.stop, attribute, code)
+    size = run.stop - run.start
+    room.left[:] = 0
+    for i in range(run.start, run.start + size // 2):
+        for view in range(deck.values.shape[1]):
+            room.left[deck.values[i, view]] += 1
+    return run.start + size // 2 if _both_safe(room.left, size // 2, room.total, size, limits) else -1
+
+
+@helper(inline="always")
+def _cut_at(deck, run, attribute, code, room, known, limits):
+    """Cut a run behind a code; -1 where a side is not safe, or fits too few of the known people."""
+    if deck.values.shape[1] > 0:
+        room.left[:] = 0
+        below = np.int64(0)
+        for i in range(run.start, run.stop):
+            if deck.rows[i, attribute] <= code:
+                below += 1
+                for view in range(deck.values.shape[1]):
+                    room.left[deck.values[i, view]] += 1
+        if not _both_safe(room.left, below, room.total, run.stop - run.start, limits):
+            return -1
+    # The box of the lower side is looked at last, and stays in the room for `_share_known`.
+    for side in range(2 if known.needed > 0 else 0):
+        if _count_known(deck.rows, run, attribute, code, side == 1, known.people, room) < known.needed:
+            return -1
+    return _part(deck, run.start, run.stop, attribute, code)
+
+
+@helper(inline="always")
+def _share_known(run, people, room):
+    """Move the known people in the lower side's box to the front; boxes do not overlap. Where the others begin."""
+    between = run.first
+    for i in range(run.first, run.last):
+        if _inside(people, i, room.low, room.high):
+            for a in range(room.low.size):
+                people[i, a], people[between, a] = people[between, a], people[i, a]
+            between += 1
+    return between
+
+
+@helper(inline="always")
+def _cut_best(deck, run, cuts, room, scale, mode, known, limits):
+    """Carry out the best cut with two safe sides; returns where the upper one begins (-1: none), and the cut."""
+    for root in range(cuts // 2 - 1, -1, -1):
+        _sift(room.score, room.cut, root, cuts)
+    while cuts > 0:
+        chosen = room.cut[0]
+        cuts -= 1
+        room.score[0], room.cut[0] = room.score[cuts], room.cut[cuts]
+        _sift(room.score, room.cut, np.int64(0), cuts)
+        attribute = 0
+        while scale.first_leaf[attribute + 1] <= chosen:
+            attribute += 1
+        code = chosen - scale.first_leaf[attribute]
+        if mode == RELAXED:
+            middle = _halve(deck, run, attribute, code, room, limits)
+        else:
+            middle = _cut_at(deck, run, attribute, code, room, known, limits)
+        if middle >= 0:
+            return middle, attribute, code
+    return -1, 0, np.int64(0)
+
+
+@helper(inline="always")
+def _longer(starts):
+    longer = np.empty(2 * starts.size, np.int64)
+    for i in range(starts.size):
+        longer[i] = starts[i]
+    return longer
+
+
+@helper(inline="always")
+def _count_values(values, run, total):
+    total[:] = 0
+    for i in range(run.start, run.stop):
+        for view in range(values.shape[1]):
+            total[values[i, view]] += 1
 
 
 @kernel
-def cut_rows(  # type: ignore[no-untyped-def]
-    rows: Any,
-    values: Any,
-    order: Any,
-    begin: int,
-    end: int,
-    coarse: int,
-    mode: int,
-    position: Any,
-    first_leaf: Any,
-    population: Any,
-    known: int,
-    limits: Any,
-):
+def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
     """Cut the run [begin, end) as long as both sides stay safe; returns where the resulting runs begin.
 
-    rows        int32 (records, attributes), reordered in place together with `values` and `order`
-    values      int32 (records, views), positions in the flat value counts
-    coarse      runs of at most this many rows are left as they are: they become tasks for other threads
-    mode        GAIN: any position of any attribute, best reduction of the summed ranges first;
-                MEDIAN: in the widest attribute, the cut nearest to the median; RELAXED: equal halves, where
-                records with the median value may go to either side (LeFevre et al.)
-    position    where each leaf lies on [0, 1], all attributes side by side; first_leaf says where each begins
-    population  int32 (people, attributes), reordered in place; every box must fit at least `known` of them
+    coarse  runs of at most this many rows are left as they are: they become tasks for other threads
+    mode    GAIN: any position of any attribute, best reduction of the summed ranges first;
+            MEDIAN: in the widest attribute, the cut nearest to the median; RELAXED: equal halves, where
+            records with the median value may go to either side (LeFevre et al.)
     """
-    width = rows.shape[1]
-    views = values.shape[1]
-    guarded = views > 0 or known > 0
-    leaves = first_leaf[width]
-    histogram = np.zeros(leaves, np.int32)
-    total = np.zeros(limits.numerator.size, np.int64)
-    left = np.zeros(limits.numerator.size, np.int64)
-    codes = np.empty(min(leaves, 16 * (end - begin) + 65) + 1, np.int32)
-    score = np.empty(leaves if guarded else width, np.float64)
-    cut = np.empty(leaves if guarded else width, np.int64)
-    starts = np.empty(1024, np.int64)
-    found = 0
-    depth = 128
-    stack = np.empty((depth, 4), np.int64)
-    low = np.empty((depth, width), np.int32)
-    high = np.empty((depth, width), np.int32)
-    side_low = np.empty(width, np.int32)
-    side_high = np.empty(width, np.int32)
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = begin, end, 0, population.shape[0]
+    width, leaves = deck.rows.shape[1], scale.first_leaf[deck.rows.shape[1]]
+    guarded = deck.values.shape[1] > 0 or known.needed > 0
+    cuts_room, values = leaves if guarded else width, limits.numerator.size
+    longest_list = min(leaves, _PER_ROW * (end - begin) + _AT_LEAST + 1) + 1
+    room = _Room(
+        histogram=np.zeros(leaves, np.int32),
+        codes=np.empty(longest_list, np.int32),
+        score=np.empty(cuts_room, np.float64),
+        cut=np.empty(cuts_room, np.int64),
+        total=np.zeros(values, np.int64),
+        left=np.zeros(values, np.int64),
+        low=np.empty(width, np.int32),
+        high=np.empty(width, np.int32),
+    )
+    starts, runs = np.empty(1024, np.int64), 0
+    waiting = np.empty((_DEPTH, 4), np.int64)
+    low, high = np.empty((_DEPTH, width), np.int32), np.empty((_DEPTH, width), np.int32)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = begin, end, 0, known.people.shape[0]
     for attribute in range(width):
-        low[0, attribute] = _FAR
-        high[0, attribute] = -1
+        low[0, attribute], high[0, attribute] = _FAR, -1
     for i in range(begin, end):
         for attribute in range(width):
-            low[0, attribute] = min(low[0, attribute], rows[i, attribute])
-            high[0, attribute] = max(high[0, attribute], rows[i, attribute])
+            low[0, attribute] = min(low[0, attribute], deck.rows[i, attribute])
+            high[0, attribute] = max(high[0, attribute], deck.rows[i, attribute])
     top = 1
     while top > 0:
         top -= 1
-        start, stop, first, last = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-        size = stop - start
-        middle = -1
+        run = _Run(waiting[top, 0], waiting[top, 1], waiting[top, 2], waiting[top, 3], low[top], high[top])
+        size = run.stop - run.start
+        middle, attribute, code = -1, 0, np.int64(0)
         if size >= 2 * limits.k and size >= 2 and size > coarse:
             if guarded:
-                total[:] = 0
-                for i in range(start, stop):
-                    for view in range(views):
-                        total[values[i, view]] += 1
-            counted = True
-            for attribute in range(width):
-                # A range much wider than the run is cheaper to sort than to count.
-                if high[top, attribute] - low[top, attribute] > 16 * size + 64:
-                    counted = False
-            if counted:
-                for i in range(start, stop):
-                    for attribute in range(width):
-                        histogram[first_leaf[attribute] + rows[i, attribute]] += 1
-            candidates = np.int64(0)
-            for attribute in range(width):
-                base = first_leaf[attribute]
-                lo, hi = low[top, attribute], high[top, attribute]
-                if hi - lo > 16 * size + 64:
-                    distinct = _list_sorted(rows, start, stop, attribute, histogram, base, codes)
-                else:
-                    if not counted:
-                        for i in range(start, stop):
-                            histogram[base + rows[i, attribute]] += 1
-                    distinct = _list_counted(histogram, base, lo, hi, codes)
-                low[top, attribute], high[top, attribute] = codes[0], codes[distinct - 1]
-                if distinct > 1:
-                    if mode != RELAXED and guarded:
-                        candidates = _all_cuts(
-                            codes, histogram, base, distinct, size, mode, limits.k, position, score, cut, candidates
-                        )
-                    else:
-                        if mode == RELAXED:
-                            value, code = _halving(codes, histogram, base, distinct, size, position)
-                        else:
-                            value, code = _best_cut(codes, histogram, base, distinct, size, mode, limits.k, position)
-                        if code >= 0:
-                            score[candidates], cut[candidates] = value, base + code
-                            candidates += 1
-                for i in range(distinct):
-                    histogram[base + codes[i]] = 0
-            for root in range(candidates // 2 - 1, -1, -1):
-                _sift(score, cut, root, candidates)
-            while candidates > 0:
-                chosen = cut[0]
-                candidates -= 1
-                score[0], cut[0] = score[candidates], cut[candidates]
-                _sift(score, cut, np.int64(0), candidates)
-                attribute = 0
-                while first_leaf[attribute + 1] <= chosen:
-                    attribute += 1
-                code = chosen - first_leaf[attribute]
-                if mode == RELAXED:
-                    # Ties at the median may go to either side, so that the halves are equal.
-                    under = _part(rows, values, order, start, stop, attribute, code - 1)
-                    _part(rows, values, order, under, stop, attribute, code)
-                    middle = start + size // 2
-                    left[:] = 0
-                    for i in range(start, middle):
-                        for view in range(views):
-                            left[values[i, view]] += 1
-                    ok = safe(left, middle - start, limits)
-                    for value_ in range(total.size):
-                        left[value_] = total[value_] - left[value_]
-                    if ok and safe(left, stop - middle, limits):
-                        break
-                    middle = -1
-                    continue
-                if views > 0 and not _both_safe(rows, values, start, stop, attribute, code, left, total, limits):
-                    continue
-                few = False
-                for side in range(2 if known > 0 else 0):
-                    few = few or known > _known(
-                        rows, population, start, stop, first, last, attribute, code, side == 0, side_low, side_high
-                    )
-                if few:
-                    continue
-                middle = _part(rows, values, order, start, stop, attribute, code)
-                break
+                _count_values(deck.values, run, room.total)
+            cuts = _list_cuts(deck, run, room, scale, mode, limits.k, not guarded)
+            middle, attribute, code = _cut_best(deck, run, cuts, room, scale, mode, known, limits)
         if middle < 0:
-            if found == starts.size:
-                longer = np.empty(2 * found, np.int64)
-                for i in range(found):
-                    longer[i] = starts[i]
-                starts = longer
-            starts[found] = start
-            found += 1
+            if runs == starts.size:
+                starts = _longer(starts)
+            starts[runs] = run.start
+            runs += 1
             continue
-        between = last
-        if known > 0:
-            # The population is shared out between the two tight boxes, which do not overlap.
-            between = first
-            for i in range(start, middle):
-                for a in range(width):
-                    if i == start:
-                        side_low[a], side_high[a] = rows[i, a], rows[i, a]
-                    else:
-                        side_low[a], side_high[a] = min(side_low[a], rows[i, a]), max(side_high[a], rows[i, a])
-            for i in range(first, last):
-                if _inside(population, i, side_low, side_high):
-                    for a in range(width):
-                        population[i, a], population[between, a] = population[between, a], population[i, a]
-                    between += 1
-        # The larger side waits on the stack, which therefore stays shallow.
-        smaller_left = middle - start <= stop - middle
+        between = _share_known(run, known.people, room) if known.needed > 0 else run.last
+        # The larger side waits.
+        lower_first = middle - run.start > run.stop - middle
+        lower, upper = (top, top + 1) if lower_first else (top + 1, top)
         for a in range(width):
             low[top + 1, a], high[top + 1, a] = low[top, a], high[top, a]
-        for side in range(2):
-            is_left = (side == 1) == smaller_left
-            if is_left:
-                stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = start, middle, first, between
-            else:
-                stack[top, 0], stack[top, 1] = middle, stop
-                stack[top, 2], stack[top, 3] = (between if known > 0 else first), last
-            if mode != RELAXED:
-                if is_left:
-                    high[top, attribute] = code
-                else:
-                    low[top, attribute] = code + 1
-            top += 1
-    return starts[:found]
+        waiting[lower, 0], waiting[lower, 1], waiting[lower, 2], waiting[lower, 3] = (
+            run.start,
+            middle,
+            run.first,
+            between,
+        )
+        waiting[upper, 0], waiting[upper, 1], waiting[upper, 2], waiting[upper, 3] = middle, run.stop, between, run.last
+        if mode != RELAXED:
+            high[lower, attribute], low[upper, attribute] = code, code + 1
+        top += 2
+    return starts[:runs]
 
 
 @kernel
-def bound_runs(rows: Any, order: Any, starts: Any):  # type: ignore[no-untyped-def]
+def bound_runs(rows, order, starts):
     """The run each record is in, and the tight box of every run, (attributes, runs)."""
     count, width = rows.shape
     member = np.empty(count, np.int32)

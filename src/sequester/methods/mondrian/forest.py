@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
-from sequester.methods.stock import Stock, hulls
+from sequester.methods.classes import compact, hulls
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
+from sequester.methods.series_guard.limits import SeriesLimits
+from sequester.methods.stock import Stock
 
 if TYPE_CHECKING:
-    from sequester.methods.mondrian.node_kernels import Crowd, Rule
+    from sequester.methods.mondrian.node_kernels import Lineup
+    from sequester.methods.mondrian.search_kernels import Spans, Ways
 
 Progress = Callable[[str, int, int], None]
 Longs = NDArray[np.int64]
@@ -27,10 +31,16 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LARGEST_NODE = 120
-"""People of a node up to which it is searched."""
+"""People of a node up to which it is searched: in larger ones a safe cut is rarely found, and tests take long."""
 
 TRIES, KEPT = 8, 4
-"""Cuts tried per class, and results kept per node."""
+"""Cuts tried per class, and results kept per node: of those that look safe the exact judge refuses some."""
+
+_WIDE, _HOPEFUL, _WHOLE = (0, 1, 0, 1), (0, 0, 1, 0), (0, 0, 0, 1)
+"""How trials differ, four in turn: see `Ways`. The plainest comes first, since most nodes take what it finds."""
+
+_NOISE = 0.4
+"""From the fifth trial on scores are raised by up to this share: less repeats the first four, more is mere chance."""
 
 _STAY, _JOIN, _ONE = 0, KEPT + 1, KEPT + 2
 
@@ -118,57 +128,49 @@ class Forest:
         )
         if not trials or guard.known:
             return forest
+        from sequester.methods.mondrian.search_kernels import Spans
+
         newcomers = np.zeros(stock.units, np.bool_)
-        newcomers[stock.unit[watch.columns.person[past.person] < 0]] = True
+        newcomers[stock.unit[watch.past_classes.person[past.person] < 0]] = True
         fresh, people = tree.total(newcomers), forest.end - forest.begin
         mixed = (fresh > 0) & (fresh < last - first)
         wanted = (disturbed | mixed) & (tree.total(frozen) == 0)
         wanted &= (people <= LARGEST_NODE) & (people >= 2 * guard.limits.k)
         known = np.where(disturbed, np.inf, tree.total(np.where(stock.unsettled, 0.0, cost)))
-        crowd, start = _crowd(past, watch, stock, guard, rank)
-        found = np.flatnonzero(wanted & (start[last] - start[first] <= 4 * LARGEST_NODE))
-        spans = start[first[found]], start[last[found]]
-        return forest._searched(watch.rule, found, crowd, spans, known[found], domains, trials=trials, seed=seed)
+        lineup, start = _lineup(past, watch, stock, guard, rank)
+        nodes = np.flatnonzero(wanted & (start[last] - start[first] <= 4 * LARGEST_NODE))
+        begin, end = start[first[nodes]], start[last[nodes]]
+        slot = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
+        spans = Spans(nodes, begin, end, slot[:-1], known[nodes])
+        return forest._searched(spans, lineup, watch.limits, domains, ways=_ways(trials, seed))
 
     def _searched(
-        self,
-        rule: Rule,
-        found: Longs,
-        crowd: Crowd,
-        spans: tuple[Longs, Longs],
-        known: Floats,
-        domains: tuple[Hierarchy, ...],
-        *,
-        trials: int,
-        seed: int,
+        self, spans: Spans, lineup: Lineup, required: SeriesLimits, domains: tuple[Hierarchy, ...], *, ways: Ways
     ) -> Forest:
-        """With the results of a search in these nodes, whose people are these spans of the crowd."""
-        from sequester.methods.mondrian.search_kernels import search_nodes
+        """With the results of a search in these nodes."""
+        from sequester.methods.mondrian.cut_kernels import Scale
+        from sequester.methods.mondrian.search_kernels import Results, Spans, search_nodes
 
-        begin, end = spans
-        slot = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
-        cost = np.full((len(found), KEPT), np.inf)
-        label = np.full((KEPT, int(slot[-1])), -1, np.int16)
-        position, first_leaf = side_by_side(domains)
+        nodes, begin, slot, length = spans.number, spans.begin, spans.slot, spans.end - spans.begin
+        cost = np.full((len(nodes), KEPT), np.inf)
+        label = np.full((KEPT, int(length.sum())), -1, np.int16)
+        scale, limits = Scale(*side_by_side(domains)), self.guard.limits
         threads = min(os.cpu_count() or 1, 8)
 
         def search(thread: int) -> None:
-            own = np.arange(thread, len(found), threads)
-            costs = cost[own]
-            search_nodes(
-                found[own], begin[own], end[own], slot[own], known[own], crowd, rule, self.guard.limits, position,
-                first_leaf, trials, TRIES, seed, costs, label,
-            )  # fmt: skip
-            cost[own] = costs
+            own = np.arange(thread, len(nodes), threads)
+            results = Results(cost[own], label)
+            part = Spans(nodes[own], begin[own], spans.end[own], slot[own], spans.known[own])
+            search_nodes(part, lineup, required, limits, scale, ways, results)
+            cost[own] = results.cost
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(search, range(threads)))
-        self.options[found, 1 : KEPT + 1] = cost
+        self.options[nodes, 1 : KEPT + 1] = cost
         # Those who left have no class: the labels of the others are put side by side, in the order of the records.
-        inside = np.repeat(begin - slot[:-1], end - begin) + np.arange(slot[-1])
-        here = crowd.here[inside]
+        here = lineup.here[np.repeat(begin - slot, length) + np.arange(label.shape[1])]
         slots = self.slot.copy()
-        slots[found] = np.concatenate([[0], np.cumsum(here)])[slot[:-1]]
+        slots[nodes] = np.concatenate([[0], np.cumsum(here)])[slot]
         return replace(self, label=label[:, here], slot=slots)
 
     def settle(self, watch: SeriesGuard, progress: Progress | None = None) -> Longs:
@@ -245,15 +247,15 @@ class Forest:
         judged = np.flatnonzero(block >= 0)
         good = np.ones(len(nodes), np.bool_)
         good[block[judged[member[judged] < 0]]] = False
-        compact = np.unique(member[judged], return_inverse=True)[1].ravel()
-        lo, hi = hulls(compact, self.stock.lo[judged], self.stock.hi[judged])
-        sound = safe_classes(compact, self.guard.values[judged], lo.shape[1], self.guard.limits)
-        good[block[judged[~sound[compact]]]] = False
+        own = compact(member[judged])
+        lo, hi = hulls(own, self.stock.lo[judged], self.stock.hi[judged])
+        sound = safe_classes(own, self.guard.values[judged], lo.shape[1], self.guard.limits)
+        good[block[judged[~sound[own]]]] = False
         placed = np.zeros(len(member), np.int32)
-        placed[judged] = compact
+        placed[judged] = own
         block[judged[~good[block[judged]]]] = -1
         verdict = watch.judge_blocks(placed, lo, hi, block)
-        good[: len(verdict)] &= verdict[: len(nodes)] == Verdict.YES.value
+        good[: len(verdict)] &= verdict[: len(nodes)] == Answer.YES.value
         return good
 
 
@@ -275,8 +277,6 @@ class _Tree:
 
     def hull_costs(self, unit: Longs, low: Floats, high: Floats, which: Mask) -> Floats:
         """Per node, what one class of some of its records would cost; boxes of records are positions on [0, 1]."""
-        from sequester.methods.loops.tree import hull_costs
-
         units = int(unit.max(initial=-1)) + 1
         lo, hi = np.full((units, low.shape[1]), np.inf), np.full((units, low.shape[1]), -np.inf)
         rows = np.flatnonzero(which)
@@ -285,8 +285,40 @@ class _Tree:
             start = np.flatnonzero(np.diff(unit[rows], prepend=-1))
             lo[unit[rows[start]]] = np.minimum.reduceat(low[rows], start)
             hi[unit[rows[start]]] = np.maximum.reduceat(high[rows], start)
-        size = np.bincount(unit[rows], minlength=units)
-        return hull_costs(self.order, self.first, self.left, self.right, lo, hi, size)  # type: ignore[no-any-return]
+        return self._costs(lo, hi, np.bincount(unit[rows], minlength=units))
+
+    def _costs(self, lo: Floats, hi: Floats, size: Longs) -> Floats:
+        """Per node, people times the summed widths of the box around its units, from the leaves up, level by level."""
+        single = np.flatnonzero(self.left < 0)
+        low, high = np.empty((len(self.left), lo.shape[1])), np.empty((len(self.left), lo.shape[1]))
+        low[single], high[single] = lo[self.order[self.first[single]]], hi[self.order[self.first[single]]]
+        for level in reversed(self.levels):
+            left, right = self.left[level], self.right[level]
+            low[level], high[level] = np.minimum(low[left], low[right]), np.maximum(high[left], high[right])
+        people = self.total(size)
+        cost = np.zeros(len(people))
+        some = people > 0
+        for axis in range(lo.shape[1]):
+            cost[some] += people[some] * np.minimum(high[some, axis] - low[some, axis], 1.0)
+        return cost
+
+    @cached_property
+    def levels(self) -> list[Longs]:
+        """Nodes with children by how far they are from the root."""
+        levels, level = [], np.zeros(min(len(self.left), 1), np.int64)
+        while len(level := level[self.left[level] >= 0]):
+            levels.append(level)
+            level = np.concatenate([self.left[level], self.right[level]])
+        return levels
+
+
+def _ways(trials: int, seed: int) -> Ways:
+    """So many trials."""
+    from sequester.methods.mondrian.search_kernels import Ways
+
+    turn = np.arange(trials)
+    wide, hopeful, whole = (np.array(way, np.bool_)[turn % len(way)] for way in (_WIDE, _HOPEFUL, _WHOLE))
+    return Ways(wide, whole, hopeful, np.where(turn < len(_WIDE), 0.0, _NOISE), TRIES, seed)
 
 
 def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -294,7 +326,7 @@ def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats
     has = np.flatnonzero(stock.kept >= 0)
     own = np.full(len(stock.kept), np.inf)
     if len(has):
-        inverse = np.unique(stock.kept[has], return_inverse=True)[1].ravel()
+        inverse = compact(stock.kept[has])
         order = np.argsort(inverse, kind="stable")
         start = np.flatnonzero(np.diff(inverse[order], prepend=-1))
         span = np.maximum.reduceat(high[has][order], start) - np.minimum.reduceat(low[has][order], start)
@@ -304,11 +336,11 @@ def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats
     return np.asarray(staying, np.float64), np.asarray(everything, np.float64)
 
 
-def _crowd(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank: Longs) -> tuple[Crowd, Longs]:
+def _lineup(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank: Longs) -> tuple[Lineup, Longs]:
     """Everybody in units, in the order of the tree, and where each place of the order begins."""
-    from sequester.methods.mondrian.node_kernels import Crowd
+    from sequester.methods.mondrian.node_kernels import Lineup
 
-    columns = watch.columns
+    columns = watch.past_classes
     placed = np.flatnonzero(rank[stock.unit] >= 0)
     gone = np.flatnonzero(rank[stock.absent_unit] >= 0)
     person = np.concatenate([past.person[placed], stock.absent[gone]])
@@ -324,9 +356,9 @@ def _crowd(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank
     path = columns.path[history[known]]
     column[known] = np.where(path >= 0, columns.same[path], -1)
     value = np.column_stack(
-        [terms.value[person] + offset for terms, offset in zip(watch.terms, watch.offsets, strict=True)]
+        [terms.value[person] + offset for terms, offset in zip(watch.views, watch.offsets, strict=True)]
     )
-    crowd = Crowd(
+    lineup = Lineup(
         rows=np.ascontiguousarray(np.where(here[:, None], stock.lo[record], 0), np.int32),
         static=np.ascontiguousarray(np.where(here[:, None], guard.values[record], 0), np.int32),
         value=np.ascontiguousarray(value, np.int32),
@@ -336,4 +368,4 @@ def _crowd(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank
         here=here,
     )
     start = np.searchsorted(place[order], np.arange(int(rank.max(initial=-1)) + 2))
-    return crowd, start.astype(np.int64)
+    return lineup, start.astype(np.int64)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from sequester.kernels import helper
 
+Longs = NDArray[np.int64]
 
-class Crowd(NamedTuple):
+
+class Lineup(NamedTuple):
     """Everybody a node may hold, the people of a node side by side: those in the table, and those who left.
 
     rows      (people, attributes) codes; of those who left they are not used
@@ -35,490 +37,522 @@ class Crowd(NamedTuple):
     here: NDArray[np.bool_]
 
 
-class Rule(NamedTuple):
-    """What the series requires: k, and the bound of every flat value as numerator / denominator; whom to fear."""
+class Earlier(NamedTuple):
+    """The classes of earlier releases that people of the node were in; columns are releases that tell something.
 
-    k: int
-    first: NDArray[np.int64]
-    numerator: NDArray[np.int64]
-    denominator: NDArray[np.int64]
-    insider: bool
-    neighbor: bool
+    of             (columns, people) the class, numbered within the node, -1 for absence
+    classes        per column, how many
+    counts, gone   (columns, classes) their values, and how many of their people left
+    begin, member  (columns, classes + 1) where its members begin, and (columns, people) members by class
+    """
+
+    of: Longs
+    classes: Longs
+    counts: Longs
+    gone: Longs
+    begin: Longs
+    member: Longs
+
+
+class Leaves(NamedTuple):
+    """The new classes so far.
+
+    of             per person her leaf, -1 for those who left
+    size, counts   per leaf its people, and (leaves, values)
+    fresh, slack   (columns, leaves) people who are new since that release, and (columns, leaves, values) their values
+    """
+
+    of: Longs
+    size: Longs
+    counts: Longs
+    fresh: Longs
+    slack: Longs
+
+
+class Pieces(NamedTuple):
+    """An earlier class by the leaves its people are in now (-1: they left), with people and values of each."""
+
+    leaf: Longs
+    size: Longs
+    counts: Longs
+
+
+class Flow(NamedTuple):
+    """Room for flows between leaves and earlier classes, which are nodes behind the leaves.
+
+    shared, flow  (classes, leaves) people in both, and what flows
+    loose, used   per node people that nothing else accounts for, and how many of them are used
+    barred        nodes that are outside
+    seen, came, queue   of the search for a way
+    """
+
+    shared: Longs
+    flow: Longs
+    loose: Longs
+    used: Longs
+    barred: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
+    came: Longs
+    queue: Longs
 
 
 class Node(NamedTuple):
-    """Room for one node, reused for all. Columns are releases before that tell something; leaves are new classes.
+    """Room for one node, reused for all.
 
-    shape                   how many people there are, and columns in use
-    value, history, here    per person, copied from the crowd: threads must not share what they touch all the time
-    of                      (columns, people) class before, numbered within the node, -1 for absence
-    classes, class_count, class_gone, begin, member   per column: how many, their values, who left, and members by class
-    leaf, leaf_size, leaf_count                       per person her leaf (-1: left); per leaf its people and values
-    fresh, slack                                      (columns, leaves) people who are new since then, and their values
+    shape           how many people there are, and columns in use
+    value, history  per person, copied from the lineup: threads must not share what they touch all the time
+    stamp           per earlier class, when it was looked at last; the last place is the clock
+    meet, order     per value and per column, to work with
     """
 
-    shape: NDArray[np.int64]
-    value: NDArray[np.int64]
-    history: NDArray[np.int64]
-    here: NDArray[np.bool_]
-    of: NDArray[np.int64]
-    classes: NDArray[np.int64]
-    class_count: NDArray[np.int64]
-    class_gone: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    member: NDArray[np.int64]
-    leaf: NDArray[np.int64]
-    leaf_size: NDArray[np.int64]
-    leaf_count: NDArray[np.int64]
-    fresh: NDArray[np.int64]
-    slack: NDArray[np.int64]
-    stamp: NDArray[np.int64]
-    piece: NDArray[np.int64]
-    piece_size: NDArray[np.int64]
-    piece_count: NDArray[np.int64]
-    meet: NDArray[np.int64]
-    order: NDArray[np.int64]
-    shared: NDArray[np.int64]
-    flow: NDArray[np.int64]
-    loose: NDArray[np.int64]
-    used: NDArray[np.int64]
-    barred: NDArray[np.bool_]
-    seen: NDArray[np.bool_]
-    came: NDArray[np.int64]
-    queue: NDArray[np.int64]
+    shape: Longs
+    value: Longs
+    history: Longs
+    earlier: Earlier
+    leaves: Leaves
+    pieces: Pieces
+    flow: Flow
+    stamp: Longs
+    meet: Longs
+    order: Longs
 
 
 @helper
-def make_node(people, releases, views, values, leaves):  # type: ignore[no-untyped-def]
-    """Room for nodes of so many people."""
+def make_node(people, leaves, releases, views, values):
+    """Room for nodes of so many people, and so many leaves."""
     both = people + leaves
     return Node(
         shape=np.zeros(2, np.int64),
-        value=np.empty((people, views), np.int64),
-        history=np.empty(people, np.int64),
-        here=np.empty(people, np.bool_),
-        of=np.empty((releases, people), np.int64),
-        classes=np.zeros(releases, np.int64),
-        class_count=np.zeros((releases, people, values), np.int64),
-        class_gone=np.zeros((releases, people), np.int64),
-        begin=np.zeros((releases, people + 1), np.int64),
-        member=np.zeros((releases, people), np.int64),
-        leaf=np.empty(people, np.int64),
-        leaf_size=np.zeros(leaves, np.int64),
-        leaf_count=np.zeros((leaves, values), np.int64),
-        fresh=np.zeros((releases, leaves), np.int64),
-        slack=np.zeros((releases, leaves, values), np.int64),
+        value=np.zeros((people, views), np.int64),
+        history=np.zeros(people, np.int64),
+        earlier=Earlier(
+            of=np.zeros((releases, people), np.int64),
+            classes=np.zeros(releases, np.int64),
+            counts=np.zeros((releases, people, values), np.int64),
+            gone=np.zeros((releases, people), np.int64),
+            begin=np.zeros((releases, people + 1), np.int64),
+            member=np.zeros((releases, people), np.int64),
+        ),
+        leaves=Leaves(
+            of=np.zeros(people, np.int64),
+            size=np.zeros(leaves, np.int64),
+            counts=np.zeros((leaves, values), np.int64),
+            fresh=np.zeros((releases, leaves), np.int64),
+            slack=np.zeros((releases, leaves, values), np.int64),
+        ),
+        pieces=Pieces(
+            np.zeros(people + 1, np.int64), np.zeros(people + 1, np.int64), np.zeros((people + 1, values), np.int64)
+        ),
+        flow=Flow(
+            shared=np.zeros((people, leaves), np.int64),
+            flow=np.zeros((people, leaves), np.int64),
+            loose=np.zeros(both, np.int64),
+            used=np.zeros(both, np.int64),
+            barred=np.zeros(both, np.bool_),
+            seen=np.zeros(both, np.bool_),
+            came=np.zeros(both, np.int64),
+            queue=np.zeros(both, np.int64),
+        ),
         stamp=np.zeros(people + 1, np.int64),
-        piece=np.empty(people + 1, np.int64),
-        piece_size=np.zeros(people + 1, np.int64),
-        piece_count=np.zeros((people + 1, values), np.int64),
-        meet=np.empty(values, np.int64),
-        order=np.empty(releases + 1, np.int64),
-        shared=np.zeros((people, leaves), np.int64),
-        flow=np.zeros((people, leaves), np.int64),
-        loose=np.zeros(both, np.int64),
-        used=np.zeros(both, np.int64),
-        barred=np.zeros(both, np.bool_),
-        seen=np.zeros(both, np.bool_),
-        came=np.zeros(both, np.int64),
-        queue=np.zeros(both, np.int64),
+        meet=np.zeros(values, np.int64),
+        order=np.zeros(releases + 1, np.int64),
     )
 
 
+@helper(inline="always")
+def _tells_more(column, base, people, release):
+    """Whether the following release does not merely repeat the classes of this one."""
+    if release == column.shape[1] - 1:
+        return True
+    for p in range(base, base + people):
+        if column[p, release] >= 0 and column[p, release] != column[p, release + 1]:
+            return True
+    return False
+
+
 @helper
-def load_node(node, crowd, base, people, names):  # type: ignore[no-untyped-def]
+def find_name(names, count, name):
+    """Where a name is among the first so many; those who have none are told by -1."""
+    for i in range(count):
+        if names[i] == name:
+            return i
+    return np.int64(-1)
+
+
+@helper(inline="always")
+def _load_column(earlier, c, lineup, base, people, release, names):
+    """Number the classes of a release within the node as column c, and count their people; returns how many."""
+    count = np.int64(0)
+    for p in range(people):
+        name, which = lineup.column[base + p, release], np.int64(-1)
+        if name >= 0:
+            which = find_name(names, count, name)
+            if which < 0:
+                which = count
+                names[count] = name
+                earlier.gone[c, count] = earlier.begin[c, count + 1] = 0
+                for value in range(earlier.counts.shape[2]):
+                    earlier.counts[c, count, value] = 0
+                count += 1
+            earlier.begin[c, which + 1] += 1
+            earlier.gone[c, which] += not lineup.here[base + p]
+            for view in range(lineup.value.shape[1]):
+                earlier.counts[c, which, lineup.value[base + p, view]] += 1
+        earlier.of[c, p] = which
+    return count
+
+
+@helper(inline="always")
+def _list_members(earlier, c, classes, people, places):
+    """Members of every class of a column, one class after the other."""
+    earlier.classes[c] = classes
+    earlier.begin[c, 0] = 0
+    for a in range(classes):
+        places[a] = earlier.begin[c, a]
+        earlier.begin[c, a + 1] += earlier.begin[c, a]
+    for p in range(people):
+        a = earlier.of[c, p]
+        if a >= 0:
+            earlier.member[c, places[a]] = p
+            places[a] += 1
+
+
+@helper
+def load_node(node, lineup, base, people, names):
     """Fill the room with the people of one node; columns whose classes the following one repeats tell nothing more."""
-    releases = crowd.column.shape[1]
     columns = 0
-    for release in range(releases):
-        differs = release == releases - 1
-        for p in range(people):
-            if differs:
-                break
-            name = crowd.column[base + p, release]
-            differs = name >= 0 and name != crowd.column[base + p, release + 1]
-        if not differs:
-            continue
-        c, count = columns, 0
-        for p in range(people):
-            name, found = crowd.column[base + p, release], -1
-            if name >= 0:
-                for i in range(count):
-                    if names[i] == name:
-                        found = i
-                        break
-                if found < 0:
-                    found = count
-                    names[count] = name
-                    node.class_gone[c, count] = node.begin[c, count + 1] = 0
-                    node.class_count[c, count, :] = 0
-                    count += 1
-                node.begin[c, found + 1] += 1
-                node.class_gone[c, found] += not crowd.here[base + p]
-                for view in range(crowd.value.shape[1]):
-                    node.class_count[c, found, crowd.value[base + p, view]] += 1
-            node.of[c, p] = found
-        if count == 0:
-            continue
-        node.classes[c] = count
-        node.begin[c, 0] = 0
-        for a in range(count):
-            names[a] = node.begin[c, a]
-            node.begin[c, a + 1] += node.begin[c, a]
-        for p in range(people):
-            a = node.of[c, p]
-            if a >= 0:
-                node.member[c, names[a]] = p
-                names[a] += 1
-        columns += 1
+    for release in range(lineup.column.shape[1]):
+        if _tells_more(lineup.column, base, people, release):
+            classes = _load_column(node.earlier, columns, lineup, base, people, release, names)
+            if classes > 0:
+                _list_members(node.earlier, columns, classes, people, names)
+                columns += 1
     node.shape[0], node.shape[1] = people, columns
     for p in range(people):
-        for view in range(crowd.value.shape[1]):
-            node.value[p, view] = crowd.value[base + p, view]
-        node.history[p], node.here[p] = crowd.history[base + p], crowd.here[base + p]
+        for view in range(lineup.value.shape[1]):
+            node.value[p, view] = lineup.value[base + p, view]
+        node.history[p] = lineup.history[base + p]
 
 
-@helper
-def _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, leaf, sign):  # type: ignore[no-untyped-def]
-    """Count a person in a leaf (sign 1), or no longer (sign -1)."""
-    leaf_size[leaf] += sign
-    for view in range(value.shape[1]):
-        leaf_count[leaf, value[p, view]] += sign
+@helper(inline="always")
+def clear_leaf(leaves, columns, leaf):
+    """Nobody is in a leaf."""
+    leaves.size[leaf] = 0
+    for value in range(leaves.counts.shape[1]):
+        leaves.counts[leaf, value] = 0
     for c in range(columns):
-        if of[c, p] < 0:
-            fresh[c, leaf] += sign
+        leaves.fresh[c, leaf] = 0
+        for value in range(leaves.counts.shape[1]):
+            leaves.slack[c, leaf, value] = 0
+
+
+@helper
+def move_people(value, of, columns, leaves, inside, size, side, ends):
+    """Move those of the people inside who are on the upper side from one leaf to another; -1 for none."""
+    for i in range(size):
+        if side[i] == 0:
+            continue
+        p = inside[i]
+        leaves.of[p] = ends[1]
+        for leaf, sign in ((ends[0], -1), (ends[1], 1)):
+            if leaf < 0:
+                continue
+            leaves.size[leaf] += sign
             for view in range(value.shape[1]):
-                slack[c, leaf, value[p, view]] += sign
+                leaves.counts[leaf, value[p, view]] += sign
+            for c in range(columns):
+                if of[c, p] < 0:
+                    leaves.fresh[c, leaf] += sign
+                    for view in range(value.shape[1]):
+                        leaves.slack[c, leaf, value[p, view]] += sign
 
 
-@helper
-def all_in_one(node):  # type: ignore[no-untyped-def]
-    """Everybody who is here in one leaf."""
-    value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
-    leaf_size, leaf_count, fresh, slack = node.leaf_size, node.leaf_count, node.fresh, node.slack
-    leaf_size[0] = 0
-    leaf_count[0, :] = 0
-    fresh[:columns, 0] = 0
-    slack[:columns, 0, :] = 0
-    for p in range(node.shape[0]):
-        leaf[p] = -1
-        if node.here[p]:
-            leaf[p] = 0
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, np.int64(0), np.int64(1))
-
-
-@helper
-def part(node, inside, size, side, x, y):  # type: ignore[no-untyped-def]
-    """Move people of leaf x who are on the other side to a new leaf y."""
-    value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
-    leaf_size, leaf_count, fresh, slack = node.leaf_size, node.leaf_count, node.fresh, node.slack
-    leaf_size[y] = 0
-    leaf_count[y, :] = 0
-    fresh[:columns, y] = 0
-    slack[:columns, y, :] = 0
-    for i in range(size):
-        p = inside[i]
-        if side[p]:
-            leaf[p] = y
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, np.int64(-1))
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, y, np.int64(1))
-
-
-@helper
-def rejoin(node, inside, size, side, x):  # type: ignore[no-untyped-def]
-    """Undo `part`."""
-    value, of, columns, leaf = node.value, node.of, node.shape[1], node.leaf
-    leaf_size, leaf_count, fresh, slack = node.leaf_size, node.leaf_count, node.fresh, node.slack
-    for i in range(size):
-        p = inside[i]
-        if side[p]:
-            leaf[p] = x
-            _count(value, of, columns, leaf_size, leaf_count, fresh, slack, p, x, np.int64(1))
-
-
-@helper
-def _split(begin, member, leaf, value, c, a, piece, piece_size, piece_count):  # type: ignore[no-untyped-def]
-    """The pieces of a class before: leaves its people are in now (-1: they left), with people and values of each."""
-    found = 0
-    for place in range(begin[c, a], begin[c, a + 1]):
-        p = member[c, place]
-        which = -1
-        for j in range(found):
-            if piece[j] == leaf[p]:
-                which = j
-                break
+@helper(inline="always")
+def _split(earlier, leaf_of, value, c, a, pieces):
+    """The pieces of an earlier class; returns how many."""
+    count = np.int64(0)
+    for place in range(earlier.begin[c, a], earlier.begin[c, a + 1]):
+        p = earlier.member[c, place]
+        which = find_name(pieces.leaf, count, leaf_of[p])
         if which < 0:
-            which = found
-            piece[found], piece_size[found] = leaf[p], 0
-            piece_count[found, :] = 0
-            found += 1
-        piece_size[which] += 1
+            which = count
+            pieces.leaf[count], pieces.size[count] = leaf_of[p], 0
+            for v in range(pieces.counts.shape[1]):
+                pieces.counts[count, v] = 0
+            count += 1
+        pieces.size[which] += 1
         for view in range(value.shape[1]):
-            piece_count[which, value[p, view]] += 1
-    return found
+            pieces.counts[which, value[p, view]] += 1
+    return count
 
 
 @helper
-def _traceable(  # type: ignore[no-untyped-def]
-    k, insider, numerator, denominator, rows_of, piece, piece_size, piece_count, found, leaf_count, slack, hopeful
-):
-    """Whether rows of a class before may be traced, or lack places, given its pieces; doubts count unless `hopeful`.
+def _traceable(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
+    """Whether rows of an earlier class may be traced, or lack places, given its pieces; doubts count unless `hopeful`.
 
     `rows_of` are the rows of the class by value, `slack` is of its release.
     """
-    for value in range(numerator.size):
+    for value in range(required.numerator.size):
         rows = rows_of[value]
         if rows == 0:
             continue
-        p, q = numerator[value], denominator[value]
+        top, bottom = required.numerator[value], required.denominator[value]
         covered, over, room, capacity = 0, 0, 0, 0
-        for i in range(found):
-            leaf, size, own = piece[i], piece_size[i], piece_count[i, value]
-            excess = q * own - p * size
+        for i in range(count):
+            leaf, size, own = pieces.leaf[i], pieces.size[i], pieces.counts[i, value]
+            excess = bottom * own - top * size
             over += max(excess, 0)
             if leaf < 0:
                 # Those who left: another may have left instead, if others of the class can take her place.
                 covered += size if own > 0 or hopeful else 0
-                capacity += p * size
+                capacity += top * size
                 room += max(-excess, 0) if hopeful else 0
                 continue
             free = slack[leaf, value]
-            capacity += min(q * leaf_count[leaf, value], p * size)
+            capacity += min(bottom * leaf_counts[leaf, value], top * size)
             if hopeful:
-                covered += size if leaf_count[leaf, value] > 0 else 0
-                room += max(-excess, 0) if leaf_count[leaf, value] > 0 else 0
+                covered += size if leaf_counts[leaf, value] > 0 else 0
+                room += max(-excess, 0) if leaf_counts[leaf, value] > 0 else 0
                 continue
             covered += size if own > 0 or free > 0 else 0
-            room += min(max(-excess, 0), q * free)
-        if capacity < q * rows:
+            room += min(max(-excess, 0), bottom * free)
+        if capacity < bottom * rows:
             return True
-        if insider and (covered < k or room < over):
+        if required.insider and (covered < required.k or room < over):
             return True
     return False
 
 
-@helper
-def _cracked(k, first, rows_of, piece, piece_count, found, leaf_count, slack, hopeful):  # type: ignore[no-untyped-def]
-    """Whether fewer than k rows of a class before may be left for somebody in one of its pieces."""
-    for j in range(found):
-        leaf = piece[j]
+@helper(inline="always")
+def _cracked(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
+    """Whether fewer than k rows of an earlier class may be left for somebody in one of its pieces."""
+    for j in range(count):
+        leaf = pieces.leaf[j]
         if leaf < 0:
             continue
-        for view in range(first.size - 1):
+        for view in range(required.first.size - 1):
             left = 0
-            for value in range(first[view], first[view + 1]):
-                most = min(rows_of[value], leaf_count[leaf, value])
+            for value in range(required.first[view], required.first[view + 1]):
+                most = min(rows_of[value], leaf_counts[leaf, value])
                 if not hopeful:
-                    most = min(most, piece_count[j, value] + slack[leaf, value])
+                    most = min(most, pieces.counts[j, value] + slack[leaf, value])
                 left += most
-            if left < k:
+            if left < required.k:
                 return True
     return False
 
 
-@helper
-def _overfull(  # type: ignore[no-untyped-def]
-    numerator, denominator, of, class_count, classes, people, leaf, which, counts, fresh, shared
-):
-    """Whether a leaf has more rows with a value than its newcomers and its classes before could account for."""
+@helper(inline="always")
+def _overfull(required, earlier, c, leaves, people, leaf, shared):
+    """Whether a leaf has more rows with a value than its newcomers and its earlier classes could account for."""
+    classes = earlier.classes[c]
     for a in range(classes):
         shared[a] = 0
     for p in range(people):
-        if leaf[p] == which and of[p] >= 0:
-            shared[of[p]] += 1
-    for value in range(numerator.size):
-        rest = denominator[value] * counts[value] - numerator[value] * fresh
+        if leaves.of[p] == leaf and earlier.of[c, p] >= 0:
+            shared[earlier.of[c, p]] += 1
+    for value in range(required.numerator.size):
+        top, bottom = required.numerator[value], required.denominator[value]
+        rest = bottom * leaves.counts[leaf, value] - top * leaves.fresh[c, leaf]
         for a in range(classes):
             if rest > 0 and shared[a] > 0:
-                rest -= min(denominator[value] * class_count[a, value], numerator[value] * shared[a])
+                rest -= min(bottom * earlier.counts[c, a, value], top * shared[a])
         if rest > 0:
             return True
     return False
 
 
+@helper(inline="always")
+def _rank_columns(earlier, columns, p, value, order):
+    """Columns in which somebody's class has a value, those with most of it first; returns how many."""
+    count = 0
+    for c in range(columns):
+        if earlier.of[c, p] < 0 or earlier.counts[c, earlier.of[c, p], value] == 0:
+            continue
+        at = count
+        while (
+            at > 0
+            and earlier.counts[order[at - 1], earlier.of[order[at - 1], p], value]
+            < (earlier.counts[c, earlier.of[c, p], value])
+        ):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = c
+        count += 1
+    return count
+
+
 @helper
-def _shares_too_much(columns, of, class_count, counts, first, numerator, denominator, order, meet, p):  # type: ignore[no-untyped-def]
-    """Whether somebody's leaf and some of her classes before have too much of a value in common."""
-    for view in range(first.size - 1):
-        start, stop = first[view], first[view + 1]
+def _shares_too_much(required, earlier, columns, counts, p, order, meet):
+    """Whether somebody's leaf and some of her earlier classes have too much of a value in common."""
+    for view in range(required.first.size - 1):
+        start, stop = required.first[view], required.first[view + 1]
         for value in range(start, stop):
-            here = counts[value]
-            if here == 0 or numerator[value] >= denominator[value]:
+            here, top, bottom = counts[value], required.numerator[value], required.denominator[value]
+            if here == 0 or top >= bottom:
                 continue
-            found = 0
-            for c in range(columns):
-                if of[c, p] < 0 or class_count[c, of[c, p], value] == 0:
-                    continue
-                at = found
-                while (
-                    at > 0
-                    and class_count[order[at - 1], of[order[at - 1], p], value] < (class_count[c, of[c, p], value])
-                ):
-                    order[at] = order[at - 1]
-                    at -= 1
-                order[at] = c
-                found += 1
+            ranked = _rank_columns(earlier, columns, p, value, order)
             for v in range(start, stop):
                 meet[v] = counts[v]
-            for i in range(found):
-                c = order[i]
+            for i in range(ranked):
+                own = earlier.counts[order[i], earlier.of[order[i], p]]
                 left = 0
                 for v in range(start, stop):
-                    meet[v] = min(meet[v], class_count[c, of[c, p], v])
+                    meet[v] = min(meet[v], own[v])
                     left += meet[v]
-                if i + 1 < found:
-                    following = order[i + 1]
-                    if class_count[following, of[following, p], value] >= min(here, class_count[c, of[c, p], value]):
+                if i + 1 < ranked:
+                    following = earlier.counts[order[i + 1], earlier.of[order[i + 1], p], value]
+                    if following >= min(here, own[value]):
                         continue
-                if meet[value] * denominator[value] > left * numerator[value]:
+                if meet[value] * bottom > left * top:
                     return True
     return False
 
 
+@helper(inline="always")
+def _way_out(room, source, other, by_leaf, leaves, classes):
+    """Where a way from the source ends: at `other`, outside, or where somebody is loose; -1 where there is none."""
+    nodes = leaves + classes
+    for i in range(nodes):
+        room.seen[i] = False
+    room.queue[0] = source
+    room.seen[source] = True
+    head, tail = 0, 1
+    while head < tail:
+        here = room.queue[head]
+        head += 1
+        if here == other or room.barred[here] or room.loose[here] > room.used[here]:
+            return here
+        is_leaf = here < leaves
+        for following in range(leaves if is_leaf else 0, nodes if is_leaf else leaves):
+            a, b = (following - leaves, here) if is_leaf else (here - leaves, following)
+            if room.seen[following] or room.shared[a, b] == 0:
+                continue
+            if is_leaf == by_leaf and room.flow[a, b] >= room.shared[a, b]:
+                continue
+            room.seen[following] = True
+            room.came[following] = here
+            room.queue[tail] = following
+            tail += 1
+    return -1
+
+
 @helper
-def _left_over(  # type: ignore[no-untyped-def]
-    shared, flow, loose, used, barred, seen, came, queue, source, other, by_leaf, leaves, classes, limit
-):
+def _left_over(room, source, other, by_leaf, leaves, classes, limit):
     """The fewest people left by a set of outer minus inner classes with `source` and without `other`, up to `limit`.
 
     Nodes of the graph are leaves, then classes. Outer ones (leaves, if `by_leaf`) pay for people they share with inner
     ones that are not taken away, and for those who are loose; inner ones force outer ones; barred ones are outside.
     """
-    nodes = leaves + classes
     for a in range(classes):
         for b in range(leaves):
-            flow[a, b] = 0
-    for i in range(nodes):
-        used[i] = 0
+            room.flow[a, b] = 0
+    for i in range(leaves + classes):
+        room.used[i] = 0
     total = 0
     while total < limit:
-        for i in range(nodes):
-            seen[i] = False
-        queue[0] = source
-        seen[source] = True
-        head, tail, end = 0, 1, -1
-        while head < tail:
-            here = queue[head]
-            head += 1
-            if here == other or barred[here] or loose[here] > used[here]:
-                end = here
-                break
-            is_leaf = here < leaves
-            for following in range(leaves if is_leaf else 0, nodes if is_leaf else leaves):
-                a, b = (following - leaves, here) if is_leaf else (here - leaves, following)
-                if seen[following] or shared[a, b] == 0:
-                    continue
-                if is_leaf == by_leaf and flow[a, b] >= shared[a, b]:
-                    continue
-                seen[following] = True
-                came[following] = here
-                queue[tail] = following
-                tail += 1
+        end = _way_out(room, source, other, by_leaf, leaves, classes)
         if end < 0:
             break
-        final = end == other or barred[end]
-        amount = limit - total if final else min(limit - total, loose[end] - used[end])
+        final = end == other or room.barred[end]
+        amount = limit - total if final else min(limit - total, room.loose[end] - room.used[end])
         here = end
         while here != source:
-            before = came[here]
+            before = room.came[here]
             a, b = (here - leaves, before) if before < leaves else (before - leaves, here)
             if (before < leaves) == by_leaf:
-                amount = min(amount, shared[a, b] - flow[a, b])
+                amount = min(amount, room.shared[a, b] - room.flow[a, b])
             here = before
         if not final:
-            used[end] += amount
+            room.used[end] += amount
         here = end
         while here != source:
-            before = came[here]
+            before = room.came[here]
             a, b = (here - leaves, before) if before < leaves else (before - leaves, here)
-            flow[a, b] += amount if (before < leaves) == by_leaf else -amount
+            room.flow[a, b] += amount if (before < leaves) == by_leaf else -amount
             here = before
         total += amount
     return total
 
 
-@helper
-def _tells_few(node, x, y, leaves, k):  # type: ignore[no-untyped-def]
+@helper(inline="always")
+def _share_people(shared, of, leaf_of, people, classes, leaves):
+    """Count the people every earlier class and every leaf have in common."""
+    for a in range(classes):
+        for b in range(leaves):
+            shared[a, b] = 0
+    for p in range(people):
+        if leaf_of[p] >= 0 and of[p] >= 0:
+            shared[of[p], leaf_of[p]] += 1
+
+
+@helper(inline="always")
+def _is_first(history, leaf_of, inside, i):
+    """Whether nobody before her has the same history and the same leaf; newcomers have none."""
+    p = inside[i]
+    first, j = history[p] >= 0, 0
+    while first and j < i:
+        first = history[inside[j]] != history[p] or leaf_of[inside[j]] != leaf_of[p]
+        j += 1
+    return first
+
+
+@helper(inline="always")
+def _tells_few(room, earlier, leaves, shape, ends, count, k):
     """Whether telling two leaves apart leaves fewer than k people, in either direction, with any column.
 
     Everything else that could be left was possible before they were told apart.
     """
-    people, columns, leaf = node.shape[0], node.shape[1], node.leaf
-    shared, flow, loose, used, barred = node.shared, node.flow, node.loose, node.used, node.barred
-    seen, came, queue = node.seen, node.came, node.queue
-    for c in range(columns):
-        classes, of, fresh, gone = node.classes[c], node.of[c], node.fresh[c], node.class_gone[c]
-        for a in range(classes):
-            for b in range(leaves):
-                shared[a, b] = 0
-        for p in range(people):
-            if leaf[p] >= 0 and of[p] >= 0:
-                shared[of[p], leaf[p]] += 1
+    for c in range(shape[1]):
+        classes, fresh, gone = earlier.classes[c], leaves.fresh[c], earlier.gone[c]
+        _share_people(room.shared, earlier.of[c], leaves.of, shape[0], classes, count)
         for by_leaf in (True, False):
             # Later minus earlier: classes that somebody left cannot be taken away. Earlier minus later: leaves with
             # newcomers cannot.
-            for b in range(leaves):
-                loose[b], barred[b] = (fresh[b], False) if by_leaf else (0, fresh[b] > 0)
+            for b in range(count):
+                room.loose[b], room.barred[b] = (fresh[b], False) if by_leaf else (0, fresh[b] > 0)
             for a in range(classes):
-                loose[leaves + a], barred[leaves + a] = (0, gone[a] > 0) if by_leaf else (gone[a], False)
-            for b, other in ((x, y), (y, x)):
-                if loose[b] < k and not barred[b]:
-                    left = _left_over(
-                        shared, flow, loose, used, barred, seen, came, queue, b, other, by_leaf, leaves, classes, k
-                    )
-                    if left < k:
-                        return True
+                room.loose[count + a], room.barred[count + a] = (0, gone[a] > 0) if by_leaf else (gone[a], False)
+            for one, other in ((ends[0], ends[1]), (ends[1], ends[0])):
+                if room.loose[one] >= k or room.barred[one]:
+                    continue
+                if _left_over(room, one, other, by_leaf, count, classes, k) < k:
+                    return True
     return False
 
 
 @helper
-def acceptable(node, rule, inside, size, x, y, leaves, hopeful):  # type: ignore[no-untyped-def]
-    """Whether the people `inside`, of one leaf so far, may be in the two leaves x and y, as far as cheap tests tell."""
-    people, columns, leaf, value, history = node.shape[0], node.shape[1], node.leaf, node.value, node.history
-    leaf_count, stamps, piece, piece_size = node.leaf_count, node.stamp, node.piece, node.piece_size
-    begin, member, piece_count = node.begin, node.member, node.piece_count
-    k, first, numerator, denominator = rule.k, rule.first, rule.numerator, rule.denominator
+def acceptable(node, required, inside, size, ends, count, hopeful):
+    """Whether the people `inside`, of one leaf so far, may be in two (`ends`), as far as cheap tests tell."""
+    earlier, leaves, pieces, stamp = node.earlier, node.leaves, node.pieces, node.stamp
+    people, columns = node.shape[0], node.shape[1]
     for c in range(columns - 1, -1, -1):
-        of, class_count, slack = node.of[c], node.class_count[c], node.slack[c]
-        stamps[-1] += 1
-        stamp = stamps[-1]
+        slack = leaves.slack[c]
+        stamp[-1] += 1
         for i in range(size):
-            a = of[inside[i]]
-            if a < 0 or stamps[a] == stamp:
+            a = earlier.of[c, inside[i]]
+            if a < 0 or stamp[a] == stamp[-1]:
                 continue
-            stamps[a] = stamp
-            found = _split(begin, member, leaf, value, c, a, piece, piece_size, piece_count)
-            if found < 2:
+            stamp[a] = stamp[-1]
+            number = _split(earlier, leaves.of, node.value, c, a, pieces)
+            if number < 2:
                 continue
-            if _traceable(
-                k, rule.insider, numerator, denominator, class_count[a], piece, piece_size, piece_count, found,
-                leaf_count, slack, hopeful,
-            ):  # fmt: skip
+            rows_of = earlier.counts[c, a]
+            if _traceable(required, rows_of, pieces, number, leaves.counts, slack, hopeful):
                 return False
-            if rule.neighbor and _cracked(
-                k, first, class_count[a], piece, piece_count, found, leaf_count, slack, hopeful
+            if required.neighbor and _cracked(required, rows_of, pieces, number, leaves.counts, slack, hopeful):
+                return False
+        for leaf in ends:
+            fresh = leaves.fresh[c, leaf]
+            if required.neighbor and not hopeful and 0 < fresh < required.k:
+                return False
+            suspect = required.insider and fresh < leaves.size[leaf]
+            if suspect and _overfull(required, earlier, c, leaves, people, leaf, pieces.size):
+                return False
+    if required.neighbor:
+        for i in range(size):
+            if _is_first(node.history, leaves.of, inside, i) and _shares_too_much(
+                required, earlier, columns, leaves.counts[leaves.of[inside[i]]], inside[i], node.order, node.meet
             ):
                 return False
-        for which in (x, y):
-            fresh = node.fresh[c, which]
-            if rule.neighbor and not hopeful and 0 < fresh < k:
-                return False
-            if rule.insider and fresh < node.leaf_size[which] and _overfull(
-                numerator, denominator, of, class_count, node.classes[c], people, leaf, which,
-                leaf_count[which], fresh, piece_size,
-            ):  # fmt: skip
-                return False
-    if rule.neighbor:
-        for i in range(size):
-            p = inside[i]
-            repeated = history[p] < 0
-            for j in range(i):
-                if repeated:
-                    break
-                repeated = history[inside[j]] == history[p] and leaf[inside[j]] == leaf[p]
-            if not repeated and _shares_too_much(
-                columns, node.of, node.class_count, leaf_count[leaf[p]], first, numerator, denominator, node.order,
-                node.meet, p,
-            ):  # fmt: skip
-                return False
-    return not rule.insider or not _tells_few(node, x, y, leaves, k)
+    return not (required.insider and _tells_few(node.flow, earlier, leaves, node.shape, ends, count, required.k))

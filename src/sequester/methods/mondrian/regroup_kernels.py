@@ -7,16 +7,58 @@ is kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.class_guard.limits import safe
+from sequester.methods.loops.groups import all_safe
+
+_SAVED = 1e-9
+"""What must be saved at least: less is a rounding error, and would go round in circles."""
+
+
+class Window(NamedTuple):
+    """The classes of neighbouring people; there is room for more than there are.
+
+    held             (classes, most people) members of every class that is not too large to be shared out
+    number           people per class
+    center, cost     (classes, attributes) where its people are on average; people times the widths of the box
+    changed, looked  when it was shared out, and when its neighbours were looked at last
+    """
+
+    held: NDArray[np.int64]
+    number: NDArray[np.int64]
+    center: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    changed: NDArray[np.int64]
+    looked: NDArray[np.int64]
+
+
+class Pace(NamedTuple):
+    """How much is tried: neighbours of a class, first persons of groups, and how often every class is looked at.
+
+    largest  classes of more people are left alone
+    """
+
+    near: int
+    starts: int
+    passes: int
+    largest: int
+
+
+class _Shares(NamedTuple):
+    """People shared out in groups: the group of each, and per group its box and people."""
+
+    group: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    size: NDArray[np.int64]
 
 
 @helper
-def _width(place, people, count):  # type: ignore[no-untyped-def]
+def _width(place, people, count):
     """Summed widths of the box around some people."""
     total = 0.0
     for axis in range(place.shape[1]):
@@ -28,213 +70,189 @@ def _width(place, people, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _widened(place, person, low, high):  # type: ignore[no-untyped-def]
+def _widened(place, person, low, high):
+    """Summed widths of a box that a person joins."""
     total = 0.0
     for axis in range(low.size):
         total += min(max(high[axis], place[person, axis]) - min(low[axis], place[person, axis]), 1.0)
     return total
 
 
+@helper(inline="always")
+def _farthest(place, pool, count, groups, shares):
+    """Who is farthest from the groups so far, of those in none."""
+    best, chosen = -1.0, -1
+    for i in range(count):
+        if shares.group[i] >= 0:
+            continue
+        nearest = np.inf
+        for g in range(groups):
+            far = 0.0
+            for axis in range(place.shape[1]):
+                x = place[pool[i], axis]
+                far += max(shares.low[g, axis] - x, x - shares.high[g, axis], 0.0)
+            nearest = min(nearest, far)
+        if nearest > best:
+            best, chosen = nearest, i
+    return chosen
+
+
 @helper
-def _share_out(place, pool, count, groups, k, start, group, low, high, size):  # type: ignore[no-untyped-def]
-    """Put the people of a pool into groups of at least k, from a given first person; returns the cost."""
-    width = place.shape[1]
+def _add(place, person, i, g, shares):
+    """Put a person, who is at i in the pool, into a group."""
+    shares.group[i] = g
+    shares.size[g] += 1
+    for axis in range(place.shape[1]):
+        x = place[person, axis]
+        shares.low[g, axis], shares.high[g, axis] = min(shares.low[g, axis], x), max(shares.high[g, axis], x)
+
+
+@helper(inline="always")
+def _give_rest(place, pool, count, groups, shares):
+    """Give everybody who is in no group to the one she costs least."""
     for i in range(count):
-        group[i] = -1
-    seed = start
-    for g in range(groups):
-        if g > 0:
-            # The next group grows from whoever is farthest from the groups so far.
-            best, seed = -1.0, -1
-            for i in range(count):
-                if group[i] >= 0:
-                    continue
-                nearest = np.inf
-                for h in range(g):
-                    far = 0.0
-                    for axis in range(width):
-                        x = place[pool[i], axis]
-                        far += max(low[h, axis] - x, x - high[h, axis], 0.0)
-                    nearest = min(nearest, far)
-                if nearest > best:
-                    best, seed = nearest, i
-        for axis in range(width):
-            low[g, axis] = high[g, axis] = place[pool[seed], axis]
-        group[seed] = g
-        size[g] = 1
-        while size[g] < k:
-            best, chosen = np.inf, -1
-            for i in range(count):
-                if group[i] < 0:
-                    wide = _widened(place, pool[i], low[g], high[g])
-                    if wide < best:
-                        best, chosen = wide, i
-            group[chosen] = g
-            size[g] += 1
-            for axis in range(width):
-                x = place[pool[chosen], axis]
-                low[g, axis], high[g, axis] = min(low[g, axis], x), max(high[g, axis], x)
-    for i in range(count):
-        if group[i] >= 0:
+        if shares.group[i] >= 0:
             continue
         best, chosen = np.inf, -1
         for g in range(groups):
             now = 0.0
-            for axis in range(width):
-                now += min(high[g, axis] - low[g, axis], 1.0)
-            more = (size[g] + 1) * _widened(place, pool[i], low[g], high[g]) - size[g] * now
+            for axis in range(place.shape[1]):
+                now += min(shares.high[g, axis] - shares.low[g, axis], 1.0)
+            size = shares.size[g]
+            more = (size + 1) * _widened(place, pool[i], shares.low[g], shares.high[g]) - size * now
             if more < best:
                 best, chosen = more, g
-        group[i] = chosen
-        size[chosen] += 1
-        for axis in range(width):
-            x = place[pool[i], axis]
-            low[chosen, axis], high[chosen, axis] = min(low[chosen, axis], x), max(high[chosen, axis], x)
-    cost = 0.0
-    for g in range(groups):
-        for axis in range(width):
-            cost += size[g] * min(high[g, axis] - low[g, axis], 1.0)
-    return cost
+        _add(place, pool[i], i, chosen, shares)
 
 
 @helper
-def _all_safe(pool, count, group, groups, size, values, limits, counts):  # type: ignore[no-untyped-def]
+def _share_out(place, pool, count, groups, k, start, shares):
+    """Put the people of a pool into groups of at least k, from a given first person; returns the cost."""
+    for i in range(count):
+        shares.group[i] = -1
     for g in range(groups):
-        counts[:] = 0
-        for i in range(count):
-            if group[i] == g:
-                for view in range(values.shape[1]):
-                    counts[values[pool[i], view]] += 1
-        if not safe(counts, size[g], limits):
-            return False
-    return True
+        first = start if g == 0 else _farthest(place, pool, count, g, shares)
+        shares.size[g] = 0
+        for axis in range(place.shape[1]):
+            shares.low[g, axis] = shares.high[g, axis] = place[pool[first], axis]
+        _add(place, pool[first], first, g, shares)
+        while shares.size[g] < k:
+            best, chosen = np.inf, -1
+            for i in range(count):
+                if shares.group[i] < 0:
+                    wide = _widened(place, pool[i], shares.low[g], shares.high[g])
+                    if wide < best:
+                        best, chosen = wide, i
+            _add(place, pool[chosen], chosen, g, shares)
+    _give_rest(place, pool, count, groups, shares)
+    cost = 0.0
+    for g in range(groups):
+        for axis in range(place.shape[1]):
+            cost += shares.size[g] * min(shares.high[g, axis] - shares.low[g, axis], 1.0)
+    return cost
+
+
+@helper(inline="always")
+def _list_near(center, number, classes, c, largest, around, far):
+    """The nearest classes that are not too large, nearest first; returns how many."""
+    near = 0
+    for other in range(classes):
+        if other == c or number[other] > largest:
+            continue
+        distance = 0.0
+        for axis in range(center.shape[1]):
+            distance += abs(center[c, axis] - center[other, axis])
+        if near < around.size or distance < far[near - 1]:
+            at = near if near < around.size else around.size - 1
+            while at > 0 and far[at - 1] > distance:
+                far[at], around[at] = far[at - 1], around[at - 1]
+                at -= 1
+            far[at], around[at] = distance, other
+            near = min(near + 1, around.size)
+    return near
+
+
+@helper(inline="always")
+def _pool_people(held, number, trio, together, pool):
+    """The people of two or three classes; returns how many."""
+    people = np.int64(0)
+    for t in range(together):
+        for i in range(number[trio[t]]):
+            pool[people] = held[trio[t], i]
+            people += 1
+    return people
+
+
+@helper(inline="always")
+def _settle(window, place, at, g, pool, people, group, clock):
+    """Make one group of the pool the class `at`."""
+    number, center = np.int64(0), window.center[at]
+    for axis in range(center.size):
+        center[axis] = 0.0
+    for i in range(people):
+        if group[i] == g:
+            window.held[at, number] = pool[i]
+            number += 1
+            for axis in range(center.size):
+                center[axis] += place[pool[i], axis]
+    for axis in range(center.size):
+        center[axis] /= number
+    window.number[at], window.changed[at] = number, clock
+    window.cost[at] = number * _width(place, window.held[at], number)
 
 
 @kernel
-def regroup(  # type: ignore[no-untyped-def]
-    place: Any, values: Any, member: Any, order: Any, begin: Any, end: Any, names: Any, first_name: Any, last_name: Any,
-    at_name: Any, fresh: Any, limits: Any, near: int, starts: int, passes: int,
-):  # fmt: skip
-    """Regroup the classes of every window; `member` is changed in place.
+def regroup(window, classes, place, values, limits, pace):
+    """Regroup the classes of a window, in place; returns how many there are then.
 
-    place       (people, attributes) positions on [0, 1]; values as for the static limits
-    order       people by window; begin, end are per window
-    names       the classes of every window, whose are from first_name to last_name; at_name is per person where among
-                those of her window her class is
-    fresh       per window, the first of the class numbers it may use for new classes
+    place    (people, attributes) positions on [0, 1]; values as for the static limits
     """
-    width = place.shape[1]
-    k = max(limits.k, 1)
-    largest = 2 * k + 8  # larger classes are left alone
-    room = 3 * largest
-    low, high = np.empty((5, width)), np.empty((5, width))
-    size, pool = np.empty(5, np.int64), np.empty(room, np.int64)
-    group, best_group = np.empty(room, np.int64), np.empty(room, np.int64)
+    width, k, most, room = place.shape[1], max(limits.k, 1), window.number.size, window.held.shape[1]
+    shares = _Shares(np.empty(room, np.int64), np.empty((5, width)), np.empty((5, width)), np.empty(5, np.int64))
+    pool, best_group = np.empty(room, np.int64), np.empty(room, np.int64)
     counts = np.zeros(limits.numerator.size, np.int64)
-    trio = np.empty(3, np.int64)
-    for window in range(begin.size):
-        first, last = begin[window], end[window]
-        classes = last_name[window] - first_name[window]
-        most = classes + (last - first) // k + 1
-        name = np.empty(most, np.int64)
-        for c in range(classes):
-            name[c] = names[first_name[window] + c]
-        held = np.zeros((most, room), np.int64)
-        number = np.zeros(most, np.int64)
-        for i in range(first, last):
-            at = at_name[order[i]]
-            if number[at] < room:
-                held[at, number[at]] = order[i]
-            number[at] += 1
-        center = np.zeros((most, width))
-        cost = np.zeros(most)
-        changed = np.zeros(most, np.int64)
-        looked = np.full(most, -1, np.int64)
-        for c in range(classes):
-            if number[c] <= room:
-                cost[c] = number[c] * _width(place, held[c], number[c])
-                for i in range(number[c]):
-                    for axis in range(width):
-                        center[c, axis] += place[held[c, i], axis] / number[c]
-        around = np.empty(near, np.int64)
-        far = np.empty(near)
-        clock = 0
-        for _ in range(passes):
-            improved = False
-            c = 0
-            while c < classes:
-                if number[c] > largest:
-                    c += 1
-                    continue
-                found = 0
-                for other in range(classes):
-                    if other == c or number[other] > largest:
-                        continue
-                    distance = 0.0
-                    for axis in range(width):
-                        distance += abs(center[c, axis] - center[other, axis])
-                    if found < near or distance < far[found - 1]:
-                        at = found if found < near else near - 1
-                        while at > 0 and far[at - 1] > distance:
-                            far[at], around[at] = far[at - 1], around[at - 1]
-                            at -= 1
-                        far[at], around[at] = distance, other
-                        found = min(found + 1, near)
-                for one in range(found):
-                    for two in range(one, found):
-                        trio[0], trio[1], trio[2] = c, around[one], around[two]
-                        together = 2 if one == two else 3
-                        newest = 0
-                        now = 0.0
-                        for t in range(together):
-                            newest = max(newest, changed[trio[t]])
-                            now += cost[trio[t]]
-                        if newest < looked[c] or now <= 0:
-                            continue
-                        people: Any = np.int64(0)
-                        for t in range(together):
-                            for i in range(number[trio[t]]):
-                                pool[people] = held[trio[t], i]
-                                people += 1
-                        best, best_groups = now - 1e-9, 0
-                        for groups in range(min(people // k, together + 1), together - 1, -1):
-                            for start in range(0, people, max(people // starts, 1)):
-                                total = _share_out(place, pool, people, groups, k, start, group, low, high, size)
-                                if total < best and _all_safe(
-                                    pool, people, group, groups, size, values, limits, counts
-                                ):
-                                    best, best_groups = total, groups
-                                    for i in range(people):
-                                        best_group[i] = group[i]
-                        if best_groups == 0 or (best_groups > together and classes == most):
-                            continue
-                        clock += 1
-                        improved = True
-                        for g in range(best_groups):
-                            if g < together:
-                                at = trio[g]
-                            else:
-                                at = classes
-                                name[at] = fresh[window] + at
-                                classes += 1
-                            number[at] = 0
-                            changed[at] = clock
-                            for axis in range(width):
-                                center[at, axis] = 0.0
-                            for i in range(people):
-                                if best_group[i] == g:
-                                    held[at, number[at]] = pool[i]
-                                    number[at] += 1
-                                    for axis in range(width):
-                                        center[at, axis] += place[pool[i], axis]
-                            for axis in range(width):
-                                center[at, axis] /= number[at]
-                            cost[at] = number[at] * _width(place, held[at], number[at])
-                looked[c] = clock + 1
-                c += 1
-            if not improved:
-                break
-        for c in range(classes):
-            if number[c] <= room:
-                for i in range(number[c]):
-                    member[held[c, i]] = name[c]
+    trio, around, far = np.empty(3, np.int64), np.empty(pace.near, np.int64), np.empty(pace.near)
+    number, cost, changed = window.number, window.cost, window.changed
+    for c in range(classes):
+        if number[c] <= pace.largest:
+            cost[c] = number[c] * _width(place, window.held[c], number[c])
+    clock, c, left = 0, 0, pace.passes
+    before = clock
+    while left > 0:
+        near = 0
+        if number[c] <= pace.largest:
+            near = _list_near(window.center, number, classes, c, pace.largest, around, far)
+        # Two classes are the trio of which both neighbours are the same.
+        for pair in range(near * near):
+            one, two = pair // near, pair % near
+            together = 2 if one == two else 3
+            trio[0], trio[1], trio[2] = c, around[one], around[two]
+            newest, now, size = 0, 0.0, 0
+            for t in range(together):
+                newest, now, size = max(newest, changed[trio[t]]), now + cost[trio[t]], size + number[trio[t]]
+            # What was shared out just now may be larger than what there is room for.
+            if two < one or newest < window.looked[c] or now <= 0 or size > room:
+                continue
+            people = _pool_people(window.held, number, trio, together, pool)
+            best, best_groups = now - _SAVED, 0
+            for groups in range(min(people // k, together + 1), together - 1, -1):
+                for start in range(0, people, max(people // pace.starts, 1)):
+                    total = _share_out(place, pool, people, groups, k, start, shares)
+                    if total < best and all_safe(pool, people, shares.group, groups, values, limits, counts):
+                        best, best_groups = total, groups
+                        for i in range(people):
+                            best_group[i] = shares.group[i]
+            if best_groups == 0 or (best_groups > together and classes == most):
+                continue
+            clock += 1
+            for g in range(best_groups):
+                at = trio[g] if g < together else classes
+                _settle(window, place, at, g, pool, people, best_group, clock)
+            classes += best_groups - together
+        if number[c] <= pace.largest:
+            window.looked[c] = clock + 1
+        c += 1
+        if c == classes:
+            left = left - 1 if clock > before else 0
+            c, before = 0, clock
+    return classes

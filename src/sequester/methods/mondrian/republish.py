@@ -79,6 +79,6 @@ def publish_blocks(
     watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
         return around(mondrian(codes, domains, guard, cuts=cuts, regroup=regroup), past, codes)
-    stock = Stock.of(past, watch.columns, codes, domains, guard, cuts=cuts, regroup=regroup)
+    stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts=cuts, regroup=regroup)
     forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
     return stock.classes(forest.settle(watch, progress))

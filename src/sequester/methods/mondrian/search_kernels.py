@@ -2,20 +2,102 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.class_guard.limits import safe
-from sequester.methods.mondrian.node_kernels import acceptable, all_in_one, load_node, make_node, part, rejoin
+from sequester.methods.loops.groups import all_safe
+from sequester.methods.mondrian.node_kernels import (
+    acceptable,
+    clear_leaf,
+    find_name,
+    load_node,
+    make_node,
+    move_people,
+)
 
 _BITS = 20
 _MASK = (1 << _BITS) - 1
+"""A key is a code and, in its last bits, whose it is: one sort gives both. Nodes have far fewer people."""
+
+_SAME = 1e-9
+"""Losses that differ by less are of the same classes, or not worth another choice; sums of floats differ by less."""
 
 
-@helper
-def _noise(seed, a, b, c):  # type: ignore[no-untyped-def]
+class Spans(NamedTuple):
+    """The nodes to search.
+
+    number      what their noise depends on beside the seed
+    begin, end  their people in the lineup; `slot` is where their labels begin
+    known       the cost that must be beaten
+    """
+
+    number: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    known: NDArray[np.float64]
+
+
+class Ways(NamedTuple):
+    """Per trial, how it differs from the others.
+
+    wide     cuts are scored by what they shorten in all attributes, not only in their own
+    whole    units are not cut: all their people go where most of them are
+    hopeful  where the tests are in doubt a cut is accepted
+    noise    the largest share by which scores are raised at random, so that other cuts come first
+    tries    how many of the best cuts of a leaf are tried
+    """
+
+    wide: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
+    hopeful: NDArray[np.bool_]
+    noise: NDArray[np.float64]
+    tries: int
+    seed: int
+
+
+class Results(NamedTuple):
+    """The best few different results of every node.
+
+    cost   (nodes, kept) best first, infinity for none
+    label  (kept, slots) the class of every person, counted from 0, -1 for those who left
+    """
+
+    cost: NDArray[np.float64]
+    label: NDArray[np.int16]
+
+
+class Cuts(NamedTuple):
+    """Every cut of a leaf; keys and gain are for listing them."""
+
+    score: NDArray[np.float64]
+    axis: NDArray[np.int64]
+    code: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    gain: NDArray[np.float64]
+
+
+class Units(NamedTuple):
+    """Per person the unit she is of; per unit, how many of its people are on the upper side of a cut, and all."""
+
+    of: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    all: NDArray[np.int64]
+
+
+class _Trial(NamedTuple):
+    """How one trial lists cuts; see `Ways`."""
+
+    wide: bool
+    noise: float
+    chance: int
+
+
+@helper(inline="always")
+def _noise(seed, a, b, c):
     """A number in [0, 1) that depends on nothing but its arguments."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(a) * np.uint64(0xBF58476D1CE4E5B9)
     x += np.uint64(b) * np.uint64(0x94D049BB133111EB) + np.uint64(c) * np.uint64(0xD6E8FEB86659FD93)
@@ -27,247 +109,232 @@ def _noise(seed, a, b, c):  # type: ignore[no-untyped-def]
     return np.float64(x >> np.uint64(11)) / 9007199254740992.0
 
 
-@helper
-def _rest_gains(rows, inside, keys, size, axis, position, first_leaf, gain):  # type: ignore[no-untyped-def]
-    """What every cut of one attribute shortens in the others; `keys` are its codes in order, with whose they are."""
+@helper(inline="always")
+def _rest_gains(rows, inside, size, axis, scale, cuts):
+    """What every cut of one attribute shortens in the others; the keys are its codes in order, with whose they are."""
+    keys, gain = cuts.keys, cuts.gain
     for i in range(size - 1):
         gain[i] = 0.0
     for other in range(rows.shape[1]):
         if other == axis:
             continue
-        at = first_leaf[other]
+        at = scale.first_leaf[other]
         low, high = np.inf, -np.inf
         for i in range(size - 1):
-            place = position[at + rows[inside[keys[i] & _MASK], other]]
+            place = scale.position[at + rows[inside[keys[i] & _MASK], other]]
             low, high = min(low, place), max(high, place)
             gain[i] -= (i + 1) * min(high - low, 1.0)
         low, high = np.inf, -np.inf
         for i in range(size - 1, -1, -1):
             if i < size - 1:
                 gain[i] -= (size - i - 1) * min(high - low, 1.0)
-            place = position[at + rows[inside[keys[i] & _MASK], other]]
+            place = scale.position[at + rows[inside[keys[i] & _MASK], other]]
             low, high = min(low, place), max(high, place)
         full = size * min(high - low, 1.0)
         for i in range(size - 1):
             gain[i] += full
 
 
-@helper
-def _list_cuts(rows, inside, size, k, position, first_leaf, wide, noise, seed, cuts, keys, gain):  # type: ignore[no-untyped-def]
-    """Every cut of a leaf with k people on both sides and how much it shortens, in its attribute or (`wide`) in all.
+@helper(inline="always")
+def _sort_codes(rows, inside, size, axis, keys):
+    """The codes of a leaf in one attribute, in order, each with whose it is; leaves are small."""
+    for i in range(size):
+        keys[i] = (np.int64(rows[inside[i], axis]) << _BITS) + i
+    for i in range(1, size):
+        item, j = keys[i], i
+        while j > 0 and keys[j - 1] > item:
+            keys[j] = keys[j - 1]
+            j -= 1
+        keys[j] = item
 
-    `noise` is the largest share by which scores are raised at random, so that other cuts come first.
-    """
-    score, cut_axis, cut_code = cuts
-    found = 0
+
+@helper
+def _list_cuts(rows, inside, size, k, scale, trial, cuts):
+    """Every cut of a leaf with k people on both sides and how much it shortens, in its attribute or (`wide`) in all."""
+    count, keys = np.int64(0), cuts.keys
     for axis in range(rows.shape[1]):
-        for i in range(size):
-            keys[i] = (np.int64(rows[inside[i], axis]) << _BITS) + i
-        for i in range(1, size):
-            item, j = keys[i], i
-            while j > 0 and keys[j - 1] > item:
-                keys[j] = keys[j - 1]
-                j -= 1
-            keys[j] = item
+        _sort_codes(rows, inside, size, axis, keys)
         lowest, highest = keys[0] >> _BITS, keys[size - 1] >> _BITS
         if lowest == highest:
             continue
-        at = first_leaf[axis]
-        origin, last = position[at + lowest], position[at + highest]
+        at = scale.first_leaf[axis]
+        origin, last = scale.position[at + lowest], scale.position[at + highest]
         full = min(last - origin, 1.0)
-        if wide:
-            _rest_gains(rows, inside, keys, size, axis, position, first_leaf, gain)
+        if trial.wide:
+            _rest_gains(rows, inside, size, axis, scale, cuts)
         for i in range(size - 1):
             code, following, below = keys[i] >> _BITS, keys[i + 1] >> _BITS, i + 1
             if code == following or below < k or size - below < k:
                 continue
-            value = size * full - below * (position[at + code] - origin)
-            value -= (size - below) * min(last - position[at + following], 1.0)
-            if wide:
-                value += gain[i]
-            if noise > 0:
-                value *= 1.0 + noise * _noise(seed, axis, code, size)
-            score[found], cut_axis[found], cut_code[found] = value, axis, code
-            found += 1
-    return found
+            value = size * full - below * (scale.position[at + code] - origin)
+            value -= (size - below) * min(last - scale.position[at + following], 1.0)
+            if trial.wide:
+                value += cuts.gain[i]
+            if trial.noise > 0:
+                value *= 1.0 + trial.noise * _noise(trial.chance, axis, code, size)
+            cuts.score[count], cuts.axis[count], cuts.code[count] = value, axis, code
+            count += 1
+    return count
 
 
-@helper
-def _take_sides(rows, inside, size, axis, code, unit, whole, side, half, full):  # type: ignore[no-untyped-def]
+@helper(inline="always")
+def _take_sides(rows, inside, size, axis, code, whole, units, side):
     """Who is above a cut; `whole` units go where most of their people are. Returns how many."""
     if whole:
         for i in range(size):
-            half[unit[inside[i]]] = full[unit[inside[i]]] = 0
+            units.upper[units.of[inside[i]]] = units.all[units.of[inside[i]]] = 0
         for i in range(size):
-            full[unit[inside[i]]] += 1
-            half[unit[inside[i]]] += rows[inside[i], axis] > code
+            units.all[units.of[inside[i]]] += 1
+            units.upper[units.of[inside[i]]] += rows[inside[i], axis] > code
     above = 0
     for i in range(size):
         p = inside[i]
-        side[p] = 2 * half[unit[p]] > full[unit[p]] if whole else rows[p, axis] > code
-        above += side[p]
+        is_above = 2 * units.upper[units.of[p]] > units.all[units.of[p]] if whole else rows[p, axis] > code
+        side[i] = 1 if is_above else 0
+        above += side[i]
     return above
 
 
-@helper
-def _both_safe(static, inside, size, side, above, limits, counts):  # type: ignore[no-untyped-def]
-    """Whether both sides satisfy the static limits."""
-    if above < limits.k or size - above < limits.k:
-        return False
-    for upper in (True, False):
-        counts[:] = 0
-        for i in range(size):
-            if side[inside[i]] == upper:
-                for view in range(static.shape[1]):
-                    counts[static[inside[i], view]] += 1
-        if not safe(counts, above if upper else size - above, limits):
-            return False
-    return True
-
-
-@helper
-def _loss(rows, leaf_of, leaf_size, people, leaves, position, first_leaf):  # type: ignore[no-untyped-def]
+@helper(inline="always")
+def _loss(rows, leaves, people, count, scale):
     """People times the widths of the boxes, summed over the leaves."""
-    width = rows.shape[1]
     total = 0.0
-    for leaf in range(leaves):
-        for axis in range(width):
+    for leaf in range(count):
+        for axis in range(rows.shape[1]):
             low, high = np.inf, -np.inf
             for p in range(people):
-                if leaf_of[p] == leaf:
-                    place = position[first_leaf[axis] + rows[p, axis]]
+                if leaves.of[p] == leaf:
+                    place = scale.position[scale.first_leaf[axis] + rows[p, axis]]
                     low, high = min(low, place), max(high, place)
-            total += leaf_size[leaf] * min(high - low, 1.0)
+            total += leaves.size[leaf] * min(high - low, 1.0)
     return total
 
 
-@helper
-def _keep(node, total, costs, label, begin):  # type: ignore[no-untyped-def]
+@helper(inline="always")
+def _keep(costs, label, total, leaf_of, people, slot):
     """Remember a result among the best few different ones."""
     kept = costs.size
     place = 0
-    while place < kept and costs[place] <= total + 1e-9:
-        if abs(costs[place] - total) <= 1e-9:
-            return
+    while place < kept and costs[place] < total - _SAME:
         place += 1
-    if place == kept:
+    if place == kept or costs[place] <= total + _SAME:
         return
-    people = node.shape[0]
     for i in range(kept - 1, place, -1):
         costs[i] = costs[i - 1]
-        for p in range(begin, begin + people):
+        for p in range(slot, slot + people):
             label[i, p] = label[i - 1, p]
     costs[place] = total
     for p in range(people):
-        label[place, begin + p] = node.leaf[p]
+        label[place, slot + p] = leaf_of[p]
+
+
+@helper(inline="always")
+def _number_units(units, base, people, unit, names):
+    """Units of a node numbered from 0."""
+    count = np.int64(0)
+    for p in range(people):
+        name = np.int64(units[base + p])
+        which = find_name(names, count, name)
+        if which < 0:
+            names[count] = name
+            which = count
+            count += 1
+        unit[p] = which
+
+
+@helper(inline="always")
+def _list_people(leaf_of, people, leaf, inside):
+    size = np.int64(0)
+    for p in range(people):
+        if leaf_of[p] == leaf:
+            inside[size] = p
+            size += 1
+    return size
+
+
+@helper(inline="always")
+def _best(score, cuts):
+    """The best cut that was not tried yet; -1 where none saves anything."""
+    best = -1
+    for i in range(cuts):
+        if score[i] > 0 and (best < 0 or score[i] > score[best]):
+            best = i
+    return best
+
+
+@helper(inline="always")
+def _list_here(here, base, people, leaf_of, inside, side):
+    """Everybody who is in the table, to be moved to the first leaf; returns how many."""
+    size = np.int64(0)
+    for p in range(people):
+        leaf_of[p] = -1
+        if here[base + p]:
+            inside[size], side[size] = p, 1
+            size += 1
+    return size
 
 
 @kernel
-def search_nodes(  # type: ignore[no-untyped-def]
-    number: Any,
-    begin: Any,
-    end: Any,
-    slot: Any,
-    known: Any,
-    crowd: Any,
-    rule: Any,
-    limits: Any,
-    position: Any,
-    first_leaf: Any,
-    trials: int,
-    tries: int,
-    seed: int,
-    cost: Any,
-    label: Any,
-):
-    """Cut the people of every node from one class downwards, several times; keep the best few different results.
+def search_nodes(spans, lineup, required, limits, scale, ways, results):
+    """Cut the people of every node from one class downwards, once per way; keep the best few different results.
 
-    number      per node, what its noise depends on beside the seed
-    begin, end  per node, its people in the crowd; slot is where its labels begin
-    known       per node, the cost that must be beaten
-    tries       how many of the best cuts of a leaf are tried
-    cost        (nodes, kept) filled with the cost of every result, best first, infinity for none
-    label       (kept, slots) filled with the class of every person, counted from 0, -1 for those who left
-
-    Trials differ: every second scores cuts by all attributes, every fourth moves whole units, another fourth hopes
-    where the tests are in doubt; from the fifth on the order of the cuts is disturbed.
+    required  what the series asks for, `limits` what every class must keep by itself
+    results   filled
     """
-    longest = np.int64(0)
-    for n in range(begin.size):
-        longest = max(longest, end[n] - begin[n])
-    most = longest // max(limits.k, 1) + 2
-    node = make_node(longest, crowd.column.shape[1], crowd.value.shape[1], rule.numerator.size, most)
-    names, unit = np.empty(longest + 1, np.int64), np.empty(longest, np.int64)
-    half, full = np.zeros(longest, np.int64), np.zeros(longest, np.int64)
-    inside, stack = np.empty(longest, np.int64), np.empty(most + 1, np.int64)
-    side = np.zeros(longest, np.bool_)
-    room = longest * crowd.rows.shape[1] + 1
-    cuts = (np.empty(room, np.float64), np.empty(room, np.int64), np.empty(room, np.int64))
-    keys, gain = np.empty(longest, np.int64), np.empty(longest, np.float64)
-    counts = np.zeros(limits.numerator.size, np.int64)
-    for n in range(begin.size):
-        base, people = begin[n], end[n] - begin[n]
-        cost[n, :] = np.inf
-        load_node(node, crowd, base, people, names)
-        rows, static = crowd.rows[base : base + people].copy(), crowd.static[base : base + people].copy()
-        _number_units(crowd, base, people, names, unit)
-        for trial in range(trials):
-            whole, hopeful, wide = trial % 4 == 3, trial % 4 == 2, trial % 2 == 1
-            noise = 0.0 if trial < 4 else 0.4
-            all_in_one(node)
-            leaves, top = np.int64(1), np.int64(1)
-            stack[0] = 0
+    k, most = limits.k, np.int64(0)
+    for n in range(spans.begin.size):
+        most = max(most, spans.end[n] - spans.begin[n])
+    most_leaves, most_cuts = most // max(k, 1) + 2, most * lineup.rows.shape[1] + 1
+    node = make_node(most, most_leaves, lineup.column.shape[1], lineup.value.shape[1], required.numerator.size)
+    leaves, value, of = node.leaves, node.value, node.earlier.of
+    cuts = Cuts(
+        np.zeros(most_cuts), np.zeros(most_cuts, np.int64), np.zeros(most_cuts, np.int64), np.zeros(most, np.int64),
+        np.zeros(most),
+    )  # fmt: skip
+    inside, side, names = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most + 1, np.int64)
+    units = Units(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
+    waiting, counts = np.zeros(most_leaves + 1, np.int64), np.zeros(limits.numerator.size, np.int64)
+    for n in range(spans.begin.size):
+        base, people = spans.begin[n], spans.end[n] - spans.begin[n]
+        load_node(node, lineup, base, people, names)
+        columns = node.shape[1]
+        rows, static = lineup.rows[base : base + people].copy(), lineup.static[base : base + people].copy()
+        _number_units(lineup.unit, base, people, units.of, names)
+        for number in range(ways.wide.size):
+            clear_leaf(leaves, columns, 0)
+            size = _list_here(lineup.here, base, people, leaves.of, inside, side)
+            move_people(value, of, columns, leaves, inside, size, side, (np.int64(-1), np.int64(0)))
+            count, top = np.int64(1), np.int64(1)
+            waiting[0] = 0
             while top > 0:
                 top -= 1
-                x = stack[top]
-                size = np.int64(0)
-                for p in range(people):
-                    if node.leaf[p] == x:
-                        inside[size] = p
-                        size += 1
-                if size < 2 * limits.k or size < 2:
+                leaf = waiting[top]
+                size = _list_people(leaves.of, people, leaf, inside)
+                if size < 2 * k or size < 2:
                     continue
-                chance = seed + 1000003 * trial + 7919 * number[n] + 104729 * x
-                found = _list_cuts(
-                    rows, inside, size, limits.k, position, first_leaf, wide, noise, chance, cuts, keys, gain
-                )
-                for _ in range(tries):
-                    best = -1
-                    for i in range(found):
-                        if cuts[0][i] > 0 and (best < 0 or cuts[0][i] > cuts[0][best]):
-                            best = i
+                chance = ways.seed + 1000003 * number + 7919 * spans.number[n] + 104729 * leaf
+                trial = _Trial(ways.wide[number], ways.noise[number], chance)
+                listed = _list_cuts(rows, inside, size, k, scale, trial, cuts)
+                for _ in range(ways.tries):
+                    best = _best(cuts.score, listed)
                     if best < 0:
                         break
-                    cuts[0][best] = -1.0
-                    axis, code = cuts[1][best], cuts[2][best]
-                    above = _take_sides(rows, inside, size, axis, code, unit, whole, side, half, full)
-                    if not _both_safe(static, inside, size, side, above, limits, counts):
+                    cuts.score[best] = -1.0
+                    above = _take_sides(
+                        rows, inside, size, cuts.axis[best], cuts.code[best], ways.whole[number], units, side
+                    )
+                    if above < k or size - above < k:
                         continue
-                    y = leaves
-                    part(node, inside, size, side, x, y)
-                    if acceptable(node, rule, inside, size, x, y, leaves + 1, hopeful):
-                        leaves += 1
-                        stack[top], stack[top + 1] = x, y
+                    if not all_safe(inside, size, side, np.int64(2), static, limits, counts):
+                        continue
+                    clear_leaf(leaves, columns, count)
+                    move_people(value, of, columns, leaves, inside, size, side, (leaf, count))
+                    if acceptable(node, required, inside, size, (leaf, count), count + 1, ways.hopeful[number]):
+                        waiting[top], waiting[top + 1] = leaf, count
                         top += 2
+                        count += 1
                         break
-                    rejoin(node, inside, size, side, x)
-            total = _loss(rows, node.leaf, node.leaf_size, people, leaves, position, first_leaf)
-            if total < known[n] - 1e-9:
-                _keep(node, total, cost[n], label, slot[n])
-
-
-@helper
-def _number_units(crowd, base, people, names, unit):  # type: ignore[no-untyped-def]
-    """Units of a node numbered from 0."""
-    count = 0
-    for p in range(people):
-        found = -1
-        for i in range(count):
-            if names[i] == crowd.unit[base + p]:
-                found = i
-                break
-        if found < 0:
-            names[count] = crowd.unit[base + p]
-            found = count
-            count += 1
-        unit[p] = found
+                    move_people(value, of, columns, leaves, inside, size, side, (count, leaf))
+            total = _loss(rows, leaves, people, count, scale)
+            if total < spans.known[n] - _SAME:
+                _keep(results.cost[n], results.label, total, leaves.of, people, spans.slot[n])

@@ -6,31 +6,33 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from sequester.methods.series_guard.frame import Frame, Mask, Terms
+from sequester.methods.series_guard.proposed import Mask, ProposedRelease, WatchedView
 
 _NOISE = 1e-6
 
 
-def undeniable(frame: Frame, terms: Terms, live: Mask) -> Mask:
+def undeniable(proposed: ProposedRelease, view: WatchedView, live: Mask) -> Mask:
     """Per block, whether under every belief somebody is tied to a value with more than its bound.
 
     Only trajectories whose own values exceed a bound may exceed it at a price: the true values are then a solution,
     and a block is deniable when its price is nothing.
     """
-    bad = np.zeros(frame.blocks, np.bool_)
-    counts = frame.counts(terms)
-    over = terms.excess(counts, frame.size)
-    bounded = terms.numerator < terms.denominator
-    touched = np.zeros(int(frame.component.max(initial=-1)) + 1, np.bool_)
-    touched[frame.component[over.any(axis=1) & live[frame.block]]] = True
-    rows = np.flatnonzero(touched[frame.component])
+    bad = np.zeros(proposed.blocks, np.bool_)
+    counts = proposed.counts(view)
+    over = view.excess(counts, proposed.size)
+    bounded = view.numerator < view.denominator
+    touched = np.zeros(int(proposed.component.max(initial=-1)) + 1, np.bool_)
+    touched[proposed.component[over.any(axis=1) & live[proposed.block]]] = True
+    rows = np.flatnonzero(touched[proposed.component])
     if len(rows) == 0:
         return bad
-    after = frame.after_counts(terms)
-    classes = len(frame.columns.lo)
-    columns = np.column_stack([frame.same[rows], np.where(frame.after[rows] >= 0, frame.after[rows] + classes, -1)])
-    table = np.concatenate([terms.table, after])
-    possible = np.ones((len(rows), terms.values), np.bool_)
+    after = proposed.after_counts(view)
+    classes = len(proposed.past_classes.lo)
+    columns = np.column_stack(
+        [proposed.same[rows], np.where(proposed.after[rows] >= 0, proposed.after[rows] + classes, -1)]
+    )
+    table = np.concatenate([view.table, after])
+    possible = np.ones((len(rows), view.values), np.bool_)
     for column in columns.T:
         inside = column >= 0
         possible[inside] &= table[column[inside]] > 0
@@ -40,14 +42,14 @@ def undeniable(frame: Frame, terms: Terms, live: Mask) -> Mask:
         # A class that an earlier column has already says nothing new.
         repeated = (columns[:, :number] == column[:, None]).any(axis=1) if number else np.zeros(len(rows), np.bool_)
         inside = np.flatnonzero((column[t] >= 0) & ~repeated[t])
-        matrix_rows.append(len(rows) + column[t[inside]] * terms.values + s[inside])
+        matrix_rows.append(len(rows) + column[t[inside]] * view.values + s[inside])
         matrix_columns.append(inside)
-    totals = np.concatenate([frame.size[rows], table.reshape(-1)])
+    totals = np.concatenate([proposed.size[rows], table.reshape(-1)])
     used, row = np.unique(np.concatenate(matrix_rows), return_inverse=True)
     matrix = coo_array(
         (np.ones(len(row)), (row.ravel(), np.concatenate(matrix_columns))), shape=(len(used), len(t))
     ).tocsc()
-    upper = np.where(bounded[s], terms.numerator[s] * frame.size[rows[t]] / terms.denominator, np.inf)
+    upper = np.where(bounded[s], view.numerator[s] * proposed.size[rows[t]] / view.denominator, np.inf)
     beyond = np.flatnonzero(over[rows[t], s])
     found = linprog(
         np.concatenate([np.zeros(len(t)), np.ones(len(beyond))]),
@@ -58,7 +60,7 @@ def undeniable(frame: Frame, terms: Terms, live: Mask) -> Mask:
     )
     if found.status != 0:
         # Also when the solver gives up: what is not known to be safe is not.
-        bad[frame.block[rows]] = True
+        bad[proposed.block[rows]] = True
         return bad
-    price = np.bincount(frame.block[rows[t[beyond]]], weights=found.x[len(t) :], minlength=frame.blocks)
+    price = np.bincount(proposed.block[rows[t[beyond]]], weights=found.x[len(t) :], minlength=proposed.blocks)
     return np.asarray(price > _NOISE)

@@ -25,17 +25,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.past import Past
-from sequester.methods.series_guard.frame import Columns, Frame, Terms, terms_of
+from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.series_guard.pair import Pair
-
-if TYPE_CHECKING:
-    from sequester.methods.mondrian.node_kernels import Rule
+from sequester.methods.series_guard.proposed import PastClasses, ProposedRelease, WatchedView, watched_views
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -44,7 +41,7 @@ Mask = NDArray[np.bool_]
 _MANY = np.int64(1 << 40)
 
 
-class Verdict(Enum):
+class Answer(Enum):
     """NO: a monotone check fails, so every refinement fails too. NOT_NOW: another one does, so retry later."""
 
     YES = 0
@@ -57,8 +54,8 @@ class SeriesGuard:
     """What was published before, prepared to judge many proposals for the next table."""
 
     past: Past
-    terms: tuple[Terms, ...]
-    columns: Columns
+    views: tuple[WatchedView, ...]
+    past_classes: PastClasses
     insider: bool
     neighbor: bool
 
@@ -67,32 +64,30 @@ class SeriesGuard:
         """The guard of the next table of a series; `codes` are its records, (attributes, records)."""
         if codes.shape[1] != len(past):
             raise ValueError("a series is watched over the records it was given people for")
-        return cls(past, terms_of(past), Columns.of(past.first), "insider" in against, "neighbor" in against)
+        return cls(past, watched_views(past), PastClasses.of(past.first), "insider" in against, "neighbor" in against)
 
     def __repr__(self) -> str:
-        return f"<Watch over {self.past!r}>"
+        return f"<SeriesGuard over {self.past!r}>"
 
     @cached_property
-    def rows(self) -> tuple[Terms, ...]:
+    def rows(self) -> tuple[WatchedView, ...]:
         """What a neighbor matches rows by: whole rows where they show more than one view, else the views."""
         whole = self.past.with_rows()
-        return self.terms if whole is self.past else terms_of(whole)[-1:]
+        return self.views if whole is self.past else watched_views(whole)[-1:]
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where the values of every permanent view begin when all are numbered through."""
-        return tuple(np.cumsum([0, *(terms.values for terms in self.terms)]).tolist())[:-1]
+        return tuple(np.cumsum([0, *(view.values for view in self.views)]).tolist())[:-1]
 
     @cached_property
-    def rule(self) -> Rule:
-        """The same for the compiled search."""
-        from sequester.methods.mondrian.node_kernels import Rule
-
-        return Rule(
-            k=max((terms.fewest for terms in self.terms), default=1),
-            first=np.array([*self.offsets, sum(terms.values for terms in self.terms)], np.int64),
-            numerator=np.concatenate([terms.numerator for terms in self.terms]),
-            denominator=np.concatenate([np.full(terms.values, terms.denominator) for terms in self.terms]),
+    def limits(self) -> SeriesLimits:
+        """What is required, for the compiled search."""
+        return SeriesLimits(
+            k=max((view.fewest for view in self.views), default=1),
+            first=np.array([*self.offsets, sum(view.values for view in self.views)], np.int64),
+            numerator=np.concatenate([view.numerator for view in self.views]),
+            denominator=np.concatenate([np.full(view.values, view.denominator) for view in self.views]),
             insider=self.insider,
             neighbor=self.neighbor,
         )
@@ -100,11 +95,11 @@ class SeriesGuard:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to check: no release before, or nobody to check against."""
-        return not (self.insider or self.neighbor) or len(self.past.first) == 0 or not self.terms
+        return not (self.insider or self.neighbor) or len(self.past.first) == 0 or not self.views
 
-    def judge(self, member: Ints, lo: Ints, hi: Ints) -> Verdict:
+    def judge(self, member: Ints, lo: Ints, hi: Ints) -> Answer:
         """The whole next table in these classes; -1 is a record that is not published."""
-        return Verdict(int(self._judge(member, lo, hi, np.zeros(len(member), np.int32), whole=True)[0]))
+        return Answer(int(self._judge(member, lo, hi, np.zeros(len(member), np.int32), whole=True)[0]))
 
     def judge_blocks(self, member: Ints, lo: Ints, hi: Ints, block: Ints) -> NDArray[np.int8]:
         """Per block the value of its verdict; `block` is per record, -1 for records that are not judged now."""
@@ -112,78 +107,78 @@ class SeriesGuard:
 
     def _judge(self, member: Ints, lo: Ints, hi: Ints, block: Ints, *, whole: bool) -> NDArray[np.int8]:
         count = int(block.max(initial=-1)) + 1
-        verdict = np.full(max(count, 1), Verdict.YES.value, np.int8)
+        verdict = np.full(max(count, 1), Answer.YES.value, np.int8)
         if self.idle or count == 0:
             return verdict
-        frame = Frame.of(self.past, self.columns, member, block, lo=lo, hi=hi)
+        proposed = ProposedRelease.of(self.past, self.past_classes, member, block, lo=lo, hi=hi)
         open_blocks = np.zeros(count, np.bool_)
-        for terms in self.terms:
-            open_blocks[frame.block[frame.open(terms)]] = True
+        for view in self.views:
+            open_blocks[proposed.block[proposed.open(view)]] = True
         if not self.neighbor and not open_blocks.any():
             return verdict
         live = open_blocks.copy()
         if self.insider:
-            self._pairs_of_insider(frame, live)
+            self._pairs_of_insider(proposed, live)
         if self.neighbor:
-            self._pairs_of_neighbor(frame, live)
-            self._compositions(frame, live, whole=whole)
+            self._pairs_of_neighbor(proposed, live)
+            self._compositions(proposed, live, whole=whole)
         if self.insider:
-            self._whole_rows(frame, live)
-        verdict[open_blocks & ~live] = Verdict.NO.value
+            self._whole_rows(proposed, live)
+        verdict[open_blocks & ~live] = Answer.NO.value
         later = np.zeros(count, np.bool_)
         if self.insider:
-            later |= frame.determined(self.terms[0].fewest, live, self.terms)
+            later |= proposed.determined(self.views[0].fewest, live, self.views)
         if self.neighbor:
-            for terms in dict.fromkeys((*self.terms, *self.rows)):
-                later |= frame.shared(terms)
-        verdict[(verdict == Verdict.YES.value) & later] = Verdict.NOT_NOW.value
+            for view in dict.fromkeys((*self.views, *self.rows)):
+                later |= proposed.shared(view)
+        verdict[(verdict == Answer.YES.value) & later] = Answer.NOT_NOW.value
         return verdict
 
-    def _pairs_of_insider(self, frame: Frame, live: Mask) -> None:
+    def _pairs_of_insider(self, proposed: ProposedRelease, live: Mask) -> None:
         """Differences between every earlier release and the next table."""
-        for release in range(frame.releases):
-            pair = Pair.of(frame, release, live)
+        for release in range(proposed.releases):
+            pair = Pair.of(proposed, release, live)
             if pair is None:
                 continue
-            live &= ~pair.differences(self.terms[0].fewest, self.terms)
-            for terms in self.terms:
-                live &= ~pair.surpluses(terms)
+            live &= ~pair.differences(self.views[0].fewest, self.views)
+            for view in self.views:
+                live &= ~pair.surpluses(view)
 
-    def _pairs_of_neighbor(self, frame: Frame, live: Mask) -> None:
+    def _pairs_of_neighbor(self, proposed: ProposedRelease, live: Mask) -> None:
         """Forward, cross and backward attacks between every earlier release and the next table."""
-        for release in range(frame.releases):
-            pair = Pair.of(frame, release, live)
+        for release in range(proposed.releases):
+            pair = Pair.of(proposed, release, live)
             if pair is None:
                 continue
-            for terms in self.rows:
-                between, alone = pair.left(terms, exact=None)
-                live &= ~pair.few(between, alone, terms.fewest)
+            for view in self.rows:
+                between, alone = pair.left(view, exact=None)
+                live &= ~pair.few(between, alone, view.fewest)
 
-    def _compositions(self, frame: Frame, live: Mask, *, whole: bool) -> None:
+    def _compositions(self, proposed: ProposedRelease, live: Mask, *, whole: bool) -> None:
         """What several pairs of releases leave together for people with one history of fewer than k."""
-        if frame.releases < 2:
+        if proposed.releases < 2:
             return
-        for terms in self.rows:
-            small = (frame.size < terms.fewest) & (frame.after >= 0) & live[frame.block]
+        for view in self.rows:
+            small = (proposed.size < view.fewest) & (proposed.after >= 0) & live[proposed.block]
             if not small.any():
                 continue
             suspects = np.zeros(len(live), np.bool_)
-            suspects[frame.block[small]] = True
-            wanted = np.unique(frame.before[(frame.before >= 0) & suspects[frame.block]])
-            old_between, old_joining = self._old_meet(terms, self.columns.component[wanted], whole=whole)
+            suspects[proposed.block[small]] = True
+            wanted = np.unique(proposed.before[(proposed.before >= 0) & suspects[proposed.block]])
+            old_between, old_joining = self._old_meet(view, self.past_classes.component[wanted], whole=whole)
             for exact in (False, True):
-                rows = frame.before
+                rows = proposed.before
                 between = old_between[rows]
                 joining = old_joining[rows]
-                for release in range(frame.releases):
-                    pair = Pair.of(frame, release, suspects)
+                for release in range(proposed.releases):
+                    pair = Pair.of(proposed, release, suspects)
                     if pair is None:
                         continue
                     mask = np.ones(len(pair.size), np.bool_) if exact else None
-                    pair.meet(between, joining, *pair.left(terms, exact=mask))
-                few = _few(between, joining, terms.fewest) & small
+                    pair.meet(between, joining, *pair.left(view, exact=mask))
+                few = _few(between, joining, view.fewest) & small
                 suspects = np.zeros(len(live), np.bool_)
-                suspects[frame.block[few]] = True
+                suspects[proposed.block[few]] = True
                 if not suspects.any():
                     break
             live &= ~suspects
@@ -192,44 +187,46 @@ class SeriesGuard:
     def _met(self) -> dict[tuple[int, bool], tuple[Longs, Longs, Mask]]:
         return {}
 
-    def _old_meet(self, terms: Terms, components: Ints, *, whole: bool) -> tuple[Longs, Longs]:
+    def _old_meet(self, view: WatchedView, components: Ints, *, whole: bool) -> tuple[Longs, Longs]:
         """Per trajectory before, the rows that pairs of earlier releases leave, for both kinds of target.
 
         They are worked out for these components, each as a block of its own unless the `whole` table is one.
         """
-        columns = self.columns
-        block = np.zeros(columns.components, np.int32) if whole else np.arange(columns.components, dtype=np.int32)
-        if (terms.index, whole) not in self._met:
-            nothing = np.full((2, len(columns.path) + 1, terms.values), _MANY)
-            self._met[terms.index, whole] = nothing[0], nothing[1], np.zeros(columns.components, np.bool_)
-        between, joining, known = self._met[terms.index, whole]
-        live = np.zeros(columns.components, np.bool_)
+        past_classes = self.past_classes
+        block = (
+            np.zeros(past_classes.components, np.int32) if whole else np.arange(past_classes.components, dtype=np.int32)
+        )
+        if (view.index, whole) not in self._met:
+            nothing = np.full((2, len(past_classes.path) + 1, view.values), _MANY)
+            self._met[view.index, whole] = nothing[0], nothing[1], np.zeros(past_classes.components, np.bool_)
+        between, joining, known = self._met[view.index, whole]
+        live = np.zeros(past_classes.components, np.bool_)
         live[block[components]] = True
         live &= ~known
         if live.any():
-            for second in range(1, columns.path.shape[1]):
-                frame = Frame.past_release(columns, second, block[columns.component])
+            for second in range(1, past_classes.path.shape[1]):
+                proposed = ProposedRelease.past_release(past_classes, second, block[past_classes.component])
                 for first in range(second):
-                    pair = Pair.of(frame, first, live[: frame.blocks])
+                    pair = Pair.of(proposed, first, live[: proposed.blocks])
                     if pair is not None:
                         exact = np.ones(len(pair.size), np.bool_)
-                        pair.meet(between, joining, *pair.left(terms, exact=exact))
+                        pair.meet(between, joining, *pair.left(view, exact=exact))
             known |= live
         return between, joining
 
-    def _whole_rows(self, frame: Frame, live: Mask) -> None:
+    def _whole_rows(self, proposed: ProposedRelease, live: Mask) -> None:
         """Owners of every row and deniability, over all releases: of blocks that do not vouch for themselves."""
         from sequester.methods.series_guard.deny import undeniable
         from sequester.methods.series_guard.rows import few_owners, undeniable_rows
 
-        labels, k = self.past.labels, self.terms[0].fewest
+        labels, k = self.past.labels, self.views[0].fewest
         if labels is not None:
-            live &= ~few_owners(frame, labels.of[frame.person].astype(np.int64), len(labels), k=k, live=live)
-            live &= ~undeniable_rows(frame, labels, live)
+            live &= ~few_owners(proposed, labels.of[proposed.person].astype(np.int64), len(labels), k=k, live=live)
+            live &= ~undeniable_rows(proposed, labels, live)
             return
-        for terms in self.terms:
-            live &= ~few_owners(frame, terms.value[frame.person].astype(np.int64), terms.values, k=k, live=live)
-            live &= ~undeniable(frame, terms, live)
+        for view in self.views:
+            live &= ~few_owners(proposed, view.value[proposed.person].astype(np.int64), view.values, k=k, live=live)
+            live &= ~undeniable(proposed, view, live)
 
 
 def _few(between: Longs, joining: Longs, k: int) -> Mask:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.drift import reach
-from sequester.methods.series_guard.frame import Frame, Ints, Longs, Mask, Terms
+from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, WatchedView
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -19,11 +19,11 @@ class Pair:
 
     first, second    per cell, its class in the earlier release and the proposed one, numbered here; -1 for absence
     size             people per cell
-    chosen, cell     trajectories of the frame, and the cell of each
+    chosen, cell     trajectories of the proposed release, and the cell of each
     earlier, later   the classes that are numbered: of all releases before, and of the proposed one
     """
 
-    frame: Frame
+    proposed: ProposedRelease
     release: int
     first: Ints
     second: Ints
@@ -36,11 +36,11 @@ class Pair:
     later_block: Longs
 
     @classmethod
-    def of(cls, frame: Frame, release: int, live: Mask) -> Pair | None:
+    def of(cls, proposed: ProposedRelease, release: int, live: Mask) -> Pair | None:
         """The pair in the live blocks where it tells something new; None when there is none."""
-        wanted = live & frame.new[release]
-        one, other = frame.path[:, release], frame.after
-        chosen = np.flatnonzero(wanted[frame.block] & ((one >= 0) | (other >= 0)))
+        wanted = live & proposed.new[release]
+        one, other = proposed.path[:, release], proposed.after
+        chosen = np.flatnonzero(wanted[proposed.block] & ((one >= 0) | (other >= 0)))
         if len(chosen) == 0:
             return None
         one, other = one[chosen], other[chosen]
@@ -49,12 +49,12 @@ class Pair:
         second = np.where(other >= 0, np.searchsorted(later, other), -1)
         found, cell = np.unique((first + 1) * (len(later) + 1) + second + 1, return_inverse=True)
         cell = cell.ravel()
-        size = np.bincount(cell, weights=frame.size[chosen], minlength=len(found)).astype(np.int64)
+        size = np.bincount(cell, weights=proposed.size[chosen], minlength=len(found)).astype(np.int64)
         earlier_block, later_block = np.zeros(len(earlier), np.int64), np.zeros(len(later), np.int64)
-        earlier_block[first[one >= 0]] = frame.block[chosen[one >= 0]]
-        later_block[second[other >= 0]] = frame.block[chosen[other >= 0]]
+        earlier_block[first[one >= 0]] = proposed.block[chosen[one >= 0]]
+        later_block[second[other >= 0]] = proposed.block[chosen[other >= 0]]
         return cls(
-            frame,
+            proposed,
             release,
             (found // (len(later) + 1) - 1).astype(np.int32),
             (found % (len(later) + 1) - 1).astype(np.int32),
@@ -71,21 +71,21 @@ class Pair:
     def _counts(self) -> dict[int, Longs]:
         return {}
 
-    def counts(self, terms: Terms) -> Longs:
+    def counts(self, view: WatchedView) -> Longs:
         """(cells, values)."""
-        if terms.index not in self._counts:
-            found = np.zeros((len(self.size), terms.values), np.int64)
-            np.add.at(found, self.cell, self.frame.counts(terms)[self.chosen])
-            self._counts[terms.index] = found
-        return self._counts[terms.index]
+        if view.index not in self._counts:
+            found = np.zeros((len(self.size), view.values), np.int64)
+            np.add.at(found, self.cell, self.proposed.counts(view)[self.chosen])
+            self._counts[view.index] = found
+        return self._counts[view.index]
 
-    def earlier_counts(self, terms: Terms) -> Longs:
+    def earlier_counts(self, view: WatchedView) -> Longs:
         """(earlier classes, values)."""
-        return self._sum(self.counts(terms), self.first, len(self.earlier))
+        return self._sum(self.counts(view), self.first, len(self.earlier))
 
-    def later_counts(self, terms: Terms) -> Longs:
+    def later_counts(self, view: WatchedView) -> Longs:
         """(proposed classes, values)."""
-        return self._sum(self.counts(terms), self.second, len(self.later))
+        return self._sum(self.counts(view), self.second, len(self.later))
 
     @staticmethod
     def _sum(counts: Longs, classes: Ints, count: int) -> Longs:
@@ -99,12 +99,12 @@ class Pair:
         """Pairs of classes of one block that one person can be in."""
         from sequester.methods.series_guard.pair_kernels import near_pairs
 
-        columns = self.frame.columns
-        proposed = (self.frame.lo[self.later].T, self.frame.hi[self.later].T)
-        lo, hi = reach(proposed, columns.pace, self.release - self.frame.releases)
+        past_classes = self.proposed.past_classes
+        sides = (self.proposed.lo[self.later].T, self.proposed.hi[self.later].T)
+        lo, hi = reach(sides, past_classes.pace, self.release - self.proposed.releases)
         first, second = near_pairs(
-            columns.lo[self.earlier],
-            columns.hi[self.earlier],
+            past_classes.lo[self.earlier],
+            past_classes.hi[self.earlier],
             self.earlier_block,
             np.ascontiguousarray(lo.T),
             np.ascontiguousarray(hi.T),
@@ -113,14 +113,14 @@ class Pair:
         return first, second
 
     def _blocks(self, earlier: Mask | None = None, later: Mask | None = None) -> Mask:
-        bad = np.zeros(self.frame.blocks, np.bool_)
+        bad = np.zeros(self.proposed.blocks, np.bool_)
         if earlier is not None:
             bad[self.earlier_block[earlier]] = True
         if later is not None:
             bad[self.later_block[later]] = True
         return bad
 
-    def differences(self, k: int, terms: Sequence[Terms]) -> Mask:
+    def differences(self, k: int, views: Sequence[WatchedView]) -> Mask:
         """Whether classes of one release minus nested classes of the other leave 1 to k - 1 people.
 
         Not where nobody in a small cell has a bounded value: whatever is left of fewer than k people is made of these.
@@ -128,28 +128,28 @@ class Pair:
         from sequester.methods.series_guard.pair_kernels import small_differences
 
         few = self.size < k
-        if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in terms):
+        if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in views):
             return self._blocks()
         later = small_differences(self.second, self.first, self.size, len(self.later), len(self.earlier), k)
         earlier = small_differences(self.first, self.second, self.size, len(self.earlier), len(self.later), k)
         return self._blocks(earlier, later)
 
-    def surpluses(self, terms: Terms) -> Mask:
+    def surpluses(self, view: WatchedView) -> Mask:
         """Whether classes of one release minus any of the other must hold too much of a value."""
         from sequester.methods.series_guard.pair_kernels import surpluses
 
-        counts = self.counts(terms)
-        values = terms.excess(counts, self.size).any(axis=0)
+        counts = self.counts(view)
+        values = view.excess(counts, self.size).any(axis=0)
         if not values.any():
             return self._blocks()
-        earlier, later = self.earlier_counts(terms), self.later_counts(terms)
-        bound = terms.numerator, terms.denominator, values
+        earlier, later = self.earlier_counts(view), self.later_counts(view)
+        bound = view.numerator, view.denominator, values
         return self._blocks(
             surpluses(self.first, self.second, self.size, earlier, later, *bound),
             surpluses(self.second, self.first, self.size, later, earlier, *bound),
         )
 
-    def left(self, terms: Terms, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
+    def left(self, view: WatchedView, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
         """(cells, values) and (proposed classes, values) rows that can still be a target's; lower bounds.
 
         Exact for the cells marked, and where they are fewer than k. Where somebody left, any row may be without its
@@ -157,8 +157,8 @@ class Pair:
         """
         from sequester.methods.series_guard.row_kernels import rows_left
 
-        counts, earlier, later = self.counts(terms), self.earlier_counts(terms), self.later_counts(terms)
-        if self.frame.gone[self.release]:
+        counts, earlier, later = self.counts(view), self.earlier_counts(view), self.later_counts(view)
+        if self.proposed.gone[self.release]:
             if not len(earlier) or not len(later):
                 return np.zeros_like(counts), None
             found = np.minimum(earlier[self.first], later[self.second])
@@ -166,7 +166,7 @@ class Pair:
         if exact is None:
             exact = np.zeros(len(self.size), np.bool_)
         between, alone = rows_left(
-            self.first, self.second, self.size, counts, *self.near, earlier, later, terms.fewest, exact
+            self.first, self.second, self.size, counts, *self.near, earlier, later, view.fewest, exact
         )
         return between, alone
 
@@ -174,7 +174,7 @@ class Pair:
         """Whether fewer than k rows are left for somebody."""
         both = (self.first >= 0) & (self.second >= 0)
         short = both & (between.sum(axis=1) < k)
-        bad = np.zeros(self.frame.blocks, np.bool_)
+        bad = np.zeros(self.proposed.blocks, np.bool_)
         bad[self.later_block[self.second[short]]] = True
         if alone is not None:
             joined = self.second[self.first < 0]
@@ -182,7 +182,7 @@ class Pair:
         return bad
 
     def meet(self, between: Longs, joining: Longs, cells: Longs, alone: Longs | None) -> None:
-        """Lower, per trajectory of the frame, what is left to what this pair leaves."""
+        """Lower, per trajectory of the proposed release, what is left to what this pair leaves."""
         first, second = self.first[self.cell], self.second[self.cell]
         both = (first >= 0) & (second >= 0)
         rows = self.chosen[both]

@@ -14,7 +14,7 @@ from sequester.kernels import helper, kernel
 
 
 @helper
-def index_by(keys, count):  # type: ignore[no-untyped-def]
+def index_by(keys, count):
     """Positions by key, and where those of each key start; negative keys are left out."""
     start = np.zeros(count + 1, np.int64)
     for key in keys:
@@ -32,7 +32,7 @@ def index_by(keys, count):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _root(parent, node):  # type: ignore[no-untyped-def]
+def _root(parent, node):
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -40,7 +40,7 @@ def _root(parent, node):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other_block: Any):  # type: ignore[no-untyped-def]
+def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other_block: Any):
     """Pairs of boxes of one block that share a point; boxes are (boxes, attributes)."""
     blocks = 0
     for number in other_block:
@@ -70,7 +70,7 @@ def near_pairs(lo: Any, hi: Any, block: Any, other_lo: Any, other_hi: Any, other
 
 
 @helper
-def _small_flow(  # type: ignore[no-untyped-def]
+def _small_flow(
     source, outers, by_outer, by_inner, outer, inner, size, spill, closed, limit, backward, room
 ):  # fmt: skip
     """A flow from one class to closed classes or to where people are loose, given up at the limit; leaves no trace."""
@@ -137,7 +137,7 @@ def _small_flow(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: int, k: int):  # type: ignore[no-untyped-def]
+def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: int, k: int):
     """Per outer class, whether it is in a component where outer minus nested inner classes leave 1 to k - 1 people.
 
     Byun et al., section 4.3, as the smallest positive directed cut of every component of classes that share people.
@@ -203,7 +203,7 @@ def small_differences(outer: Any, inner: Any, size: Any, outers: int, inners: in
 
 
 @kernel
-def surpluses(  # type: ignore[no-untyped-def]
+def surpluses(
     outer: Any, inner: Any, size: Any, outer_counts: Any, inner_counts: Any, numerator: Any, denominator: int,
     open_values: Any,
 ):  # fmt: skip

@@ -10,7 +10,7 @@ from sequester.kernels import kernel
 
 
 @kernel
-def shared_values(path: Any, table: Any, after: Any, after_counts: Any, numerator: Any, denominator: int):  # type: ignore[no-untyped-def]
+def shared_values(path: Any, table: Any, after: Any, after_counts: Any, numerator: Any, denominator: int):
     """Per trajectory, whether its later class and some of its earlier ones leave too much of a value (Byun, 4.4).
 
     path   (trajectories, releases) rows of `table`, -1 for absence; `after` is the class of the new release
@@ -55,7 +55,7 @@ def shared_values(path: Any, table: Any, after: Any, after_counts: Any, numerato
 
 
 @kernel
-def determined_people(start: Any, members: Any, columns: Any, small: Any, first_row: Any):  # type: ignore[no-untyped-def]
+def determined_people(start: Any, members: Any, columns: Any, small: Any, first_row: Any):
     """Per trajectory, whether sums and differences of classes determine it; in small ones only (a mask).
 
     start, members   components: which trajectories each has

@@ -17,7 +17,7 @@ _FAR = 1 << 40
 
 
 @helper
-def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, second_counts):  # type: ignore[no-untyped-def]
+def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, second_counts):
     """Where rows of an earlier class may be in the later release, with the truth as a flow.
 
     Nodes are (earlier class, value), (later class, value), "left" of every earlier class, and the sink. Per arc its
@@ -76,7 +76,7 @@ def _arcs(first, second, size, counts, pair_first, pair_second, first_counts, se
 
 
 @helper
-def _join(tail, head, nodes):  # type: ignore[no-untyped-def]
+def _join(tail, head, nodes):
     """Arcs at every node, at both ends."""
     start = np.zeros(nodes + 1, np.int64)
     for i in range(tail.size):
@@ -95,7 +95,7 @@ def _join(tail, head, nodes):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _make_room(tail, head, start, at, more, carried, sink, node, group, shifted, seen, came, queue, stamps, most):  # type: ignore[no-untyped-def]
+def _make_room(tail, head, start, at, more, carried, sink, node, group, shifted, seen, came, queue, stamps, most):
     """How many rows can be moved out of a (later class, value) `node`, to where there is room.
 
     Without a `group` (-1) room is a spare row elsewhere; with one also a place that the group's own rows give up, and
@@ -198,7 +198,7 @@ def _make_room(tail, head, start, at, more, carried, sink, node, group, shifted,
 
 
 @kernel
-def rows_left(  # type: ignore[no-untyped-def]
+def rows_left(
     first: Any, second: Any, size: Any, counts: Any, pair_first: Any, pair_second: Any, first_counts: Any,
     second_counts: Any, k: int, exact: Any,
 ):  # fmt: skip

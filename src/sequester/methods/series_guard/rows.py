@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from sequester.history.label import Labels
-from sequester.methods.series_guard.frame import Frame, Longs, Mask
+from sequester.methods.series_guard.proposed import Longs, Mask, ProposedRelease
 
 _NOISE = 1e-6
 _LARGEST = 60_000
@@ -28,9 +28,9 @@ _SOLVED = 4000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Options:
-    """What trajectories of some components of a frame may have, by what all their classes show.
+    """What trajectories of some components of a proposed release may have, by what all their classes show.
 
-    columns     (trajectories of the frame, releases and the proposed one) classes, each at most once; -1 for none
+    columns     (trajectories, releases and the proposed one) classes, each at most once; -1 for none
     trajectory, label, own   every option, and how many people of the trajectory truly have it
     classes, at  every class of every option: the class, and the option
     width       number of labels; a row is class * width + label
@@ -45,10 +45,10 @@ class Options:
     width: int
 
     @classmethod
-    def of(cls, frame: Frame, label: Longs, width: int, wanted: Mask) -> Options:
-        """Of the trajectories that are wanted; they are whole components. `label` is per person of the frame."""
-        columns = _once(frame)
-        key, own = np.unique(frame.row * width + label, return_counts=True)
+    def of(cls, proposed: ProposedRelease, label: Longs, width: int, wanted: Mask) -> Options:
+        """Of the trajectories that are wanted; they are whole components. `label` is per person of it."""
+        columns = _once(proposed)
+        key, own = np.unique(proposed.row * width + label, return_counts=True)
         holder, held = key // width, key % width
         place, release = np.nonzero(columns[holder] >= 0)
         shown = np.unique(columns[holder[place], release] * width + held[place])
@@ -107,76 +107,76 @@ class Options:
         return coo_array((np.ones(len(line)), (line, column)), shape=(len(names), len(self))).tocsc(), names
 
 
-def _once(frame: Frame) -> Longs:
+def _once(proposed: ProposedRelease) -> Longs:
     """The classes of every trajectory, those that earlier ones repeat left out."""
-    before = len(frame.columns.lo)
-    columns = np.column_stack([frame.same, np.where(frame.after >= 0, frame.after + before, -1)])
+    before = len(proposed.past_classes.lo)
+    columns = np.column_stack([proposed.same, np.where(proposed.after >= 0, proposed.after + before, -1)])
     for number in range(1, columns.shape[1]):
         again = (columns[:, :number] == columns[:, [number]]).any(axis=1)
         columns[again, number] = -1
     return columns
 
 
-def few_owners(frame: Frame, label: Longs, width: int, *, k: int, live: Mask) -> Mask:
+def few_owners(proposed: ProposedRelease, label: Longs, width: int, *, k: int, live: Mask) -> Mask:
     """Per block, whether some row of any release can be owned by fewer than k people; of live blocks."""
-    bad = np.zeros(frame.blocks, np.bool_)
-    small = (frame.size < k) & live[frame.block]
+    bad = np.zeros(proposed.blocks, np.bool_)
+    small = (proposed.size < k) & live[proposed.block]
     if not small.any():
         return bad
-    touched = np.zeros(int(frame.component.max()) + 1, np.bool_)
-    touched[frame.component[small]] = True
-    options = Options.of(frame, label, width, touched[frame.component])
-    if not len(_short(frame, options.take(options.own > 0), k)):
+    touched = np.zeros(int(proposed.component.max()) + 1, np.bool_)
+    touched[proposed.component[small]] = True
+    options = Options.of(proposed, label, width, touched[proposed.component])
+    if not len(_short(proposed, options.take(options.own > 0), k)):
         return bad
     for column in range(options.columns.shape[1] - 1):
-        options = options.take(_exchanged(frame, options, column))
-    bad[_short(frame, options, k)] = True
-    bad[_too_large(frame, options)] = True
+        options = options.take(_exchanged(proposed, options, column))
+    bad[_short(proposed, options, k)] = True
+    bad[_too_large(proposed, options)] = True
     # Where two releases alone leave too few, nothing has to be solved.
-    options = options.take(~bad[frame.block[options.trajectory]])
-    for part in _batches(frame, options):
-        bad[_short(frame, part.take(_reached(frame, part)), k)] = True
+    options = options.take(~bad[proposed.block[options.trajectory]])
+    for part in _batches(proposed, options):
+        bad[_short(proposed, part.take(_reached(proposed, part)), k)] = True
     return bad & live
 
 
-def _too_large(frame: Frame, options: Options) -> Longs:
+def _too_large(proposed: ProposedRelease, options: Options) -> Longs:
     """Blocks with a component that would take too long to solve: what is not known to be safe is not."""
-    part = frame.component[options.trajectory]
-    return np.asarray(frame.block[options.trajectory[(np.bincount(part, minlength=1) > _LARGEST)[part]]])
+    part = proposed.component[options.trajectory]
+    return np.asarray(proposed.block[options.trajectory[(np.bincount(part, minlength=1) > _LARGEST)[part]]])
 
 
-def _short(frame: Frame, options: Options, k: int) -> Longs:
+def _short(proposed: ProposedRelease, options: Options, k: int) -> Longs:
     """Blocks with a row that fewer than k people may own by these options."""
-    row, owners = _owners(frame, options)
+    row, owners = _owners(proposed, options)
     block = np.zeros(int(options.classes.max(initial=-1)) + 1, np.int64)
-    block[options.classes] = frame.block[options.trajectory[options.at]]
+    block[options.classes] = proposed.block[options.trajectory[options.at]]
     return np.asarray(block[row[owners < k] // options.width])
 
 
-def _batches(frame: Frame, options: Options) -> Iterator[Options]:
+def _batches(proposed: ProposedRelease, options: Options) -> Iterator[Options]:
     """Whole components of about so many options at a time: one program of everything takes far longer than many."""
-    part = frame.component[options.trajectory]
+    part = proposed.component[options.trajectory]
     size = np.bincount(part, minlength=1)
     batch = (np.cumsum(size) - size) // _SOLVED
     for number in np.unique(batch[size > 0]).tolist():
         yield options.take(batch[part] == number)
 
 
-def _owners(frame: Frame, options: Options) -> tuple[Longs, Longs]:
+def _owners(proposed: ProposedRelease, options: Options) -> tuple[Longs, Longs]:
     """Every row that somebody may own by these options, and how many people may."""
     row, inverse = np.unique(options.classes * options.width + options.label[options.at], return_inverse=True)
-    people = np.bincount(inverse, weights=frame.size[options.trajectory[options.at]], minlength=len(row))
+    people = np.bincount(inverse, weights=proposed.size[options.trajectory[options.at]], minlength=len(row))
     return row, people.astype(np.int64)
 
 
-def _exchanged(frame: Frame, options: Options, column: int) -> Mask:
+def _exchanged(proposed: ProposedRelease, options: Options, column: int) -> Mask:
     """Which options an earlier release and the proposed one admit, for each label against all others."""
-    outside = len(frame.columns.lo) + len(frame.lo)
+    outside = len(proposed.past_classes.lo) + len(proposed.lo)
     ends = options.columns[options.trajectory][:, [column, -1]]
     node = np.where(ends >= 0, ends, outside) * options.width + options.label[:, None]
     names, number = np.unique(node, return_inverse=True)
     number = number.reshape(node.shape)
-    more, fewer = options.own < frame.size[options.trajectory], options.own > 0
+    more, fewer = options.own < proposed.size[options.trajectory], options.own > 0
     tail = np.concatenate([number[more, 0], number[fewer, 1]])
     head = np.concatenate([number[more, 1], number[fewer, 0]])
     graph = coo_array((np.ones(len(tail), np.int8), (tail, head)), shape=(len(names), len(names)))
@@ -185,12 +185,12 @@ def _exchanged(frame: Frame, options: Options, column: int) -> Mask:
     return np.asarray(fewer | (part[number[:, 0]] == part[number[:, 1]]) | (ends[:, 0] < 0) | (ends[:, 1] < 0))
 
 
-def _reached(frame: Frame, options: Options) -> Mask:
+def _reached(proposed: ProposedRelease, options: Options) -> Mask:
     """Which options exchanges reach: one program, in which everything that can be reached is."""
     others = np.flatnonzero(options.own == 0)
     if not len(others):
         return np.ones(len(options), np.bool_)
-    matrix, names = options.sums(len(frame.size))
+    matrix, names = options.sums(len(proposed.size))
     free = np.where(options.own > 0, -np.inf, 0.0)
     found = linprog(
         np.append(np.zeros(len(options)), -np.ones(len(others))),
@@ -208,38 +208,38 @@ def _reached(frame: Frame, options: Options) -> Mask:
     return reached
 
 
-def undeniable_rows(frame: Frame, labels: Labels, live: Mask) -> Mask:
+def undeniable_rows(proposed: ProposedRelease, labels: Labels, live: Mask) -> Mask:
     """Per block, whether somebody is tied to a value too surely under every belief, when whole rows are compared."""
-    bad = np.zeros(frame.blocks, np.bool_)
-    width, label = len(labels), labels.of[frame.person].astype(np.int64)
+    bad = np.zeros(proposed.blocks, np.bool_)
+    width, label = len(labels), labels.of[proposed.person].astype(np.int64)
     top = np.array([question.bound.numerator for question in labels.questions], np.int64)
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     if not len(top):
         return bad
     person, asked = labels.questions_of(label)
-    own, count = np.unique(frame.row[person] * len(top) + asked, return_counts=True)
+    own, count = np.unique(proposed.row[person] * len(top) + asked, return_counts=True)
     holder, question = own // len(top), own % len(top)
-    over = count * bottom[question] > top[question] * frame.size[holder]
-    touched = np.zeros(int(frame.component.max(initial=-1)) + 1, np.bool_)
-    touched[frame.component[holder[over & live[frame.block[holder]]]]] = True
+    over = count * bottom[question] > top[question] * proposed.size[holder]
+    touched = np.zeros(int(proposed.component.max(initial=-1)) + 1, np.bool_)
+    touched[proposed.component[holder[over & live[proposed.block[holder]]]]] = True
     if not touched.any():
         return bad
-    options = Options.of(frame, label, width, touched[frame.component])
-    bad[_too_large(frame, options)] = True
-    options = options.take(~bad[frame.block[options.trajectory]])
-    for part in _batches(frame, options):
-        bad[_beyond(frame, labels, part, own[over])] = True
+    options = Options.of(proposed, label, width, touched[proposed.component])
+    bad[_too_large(proposed, options)] = True
+    options = options.take(~bad[proposed.block[options.trajectory]])
+    for part in _batches(proposed, options):
+        bad[_beyond(proposed, labels, part, own[over])] = True
     return bad
 
 
-def _beyond(frame: Frame, labels: Labels, options: Options, over: Longs) -> Longs:
+def _beyond(proposed: ProposedRelease, labels: Labels, options: Options, over: Longs) -> Longs:
     """Blocks of these options in which some value exceeds its bound under every belief.
 
     over  trajectory * questions + question where the truth exceeds a bound: only there may anything, at a price
     """
     top = np.array([question.bound.numerator for question in labels.questions], np.int64)
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
-    matrix, names = options.sums(len(frame.size))
+    matrix, names = options.sums(len(proposed.size))
     total = np.asarray(matrix @ options.own)
     at, asked = labels.questions_of(options.label)
     cap, line = np.unique(options.trajectory[at] * len(top) + asked, return_inverse=True)
@@ -249,11 +249,11 @@ def _beyond(frame: Frame, labels: Labels, options: Options, over: Longs) -> Long
     found = linprog(
         np.append(np.zeros(len(options)), np.ones(len(beyond))),
         A_ub=hstack([caps, excess], format="csc"),
-        b_ub=top[cap % len(top)] * frame.size[cap // len(top)] / bottom[cap % len(top)],
+        b_ub=top[cap % len(top)] * proposed.size[cap // len(top)] / bottom[cap % len(top)],
         A_eq=hstack([matrix, csr_array((len(names), len(beyond)))], format="csc"),
         b_eq=total,
         method="highs",
     )
-    block = frame.block[cap[beyond] // len(top)]
+    block = proposed.block[cap[beyond] // len(top)]
     # When the solver gives up, what is not known to be safe is not.
     return block if found.status != 0 else np.asarray(block[found.x[len(options) :] > _NOISE])

@@ -11,7 +11,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.cells import classify
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.specialize.bcf_kernels import Atoms, Before, Joins
+from sequester.methods.specialize.bcf_kernels import Atoms, Before, Joiners
 
 Longs = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ def atoms_of(
     return atoms, np.ascontiguousarray(everyone[:, first]), of_record
 
 
-def joins_of(atoms: Atoms, before: Before, *, everybody: bool) -> tuple[Joins, Longs]:
+def joiners_of(atoms: Atoms, before: Before, *, everybody: bool) -> tuple[Joiners, Longs]:
     """All newcomers since each release in one group, or everybody, where groups without newcomers count."""
     count, releases = len(atoms.size), before.path.shape[1]
     group = np.full((releases, count), -1, np.int32)
@@ -64,7 +64,7 @@ def joins_of(atoms: Atoms, before: Before, *, everybody: bool) -> tuple[Joins, L
         group[release, members] = 0
         order[release, : len(members)] = members
         end[release, 0] = len(members)
-    return Joins(group, begin, end, order), np.ones(releases, np.int64)
+    return Joiners(group, begin, end, order), np.ones(releases, np.int64)
 
 
 def left_alone(past: Past, views: Sequence[int]) -> bool:

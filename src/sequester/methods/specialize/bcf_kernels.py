@@ -91,7 +91,7 @@ class Demand(NamedTuple):
     bound: NDArray[np.bool_]  # per view, whether it has any criterion
 
 
-class Joins(NamedTuple):
+class Joiners(NamedTuple):
     """Newcomers since each release by the group of classes they are counted in.
 
     group    (releases, atoms) the group of every newcomer, -1 for others; or of everybody, where all groups count
@@ -136,7 +136,7 @@ class Split(NamedTuple):
 
 
 @kernel
-def list_values(atom, values, atoms, width):  # type: ignore[no-untyped-def]
+def list_values(atom, values, atoms, width):
     """Per atom the values (records, views) of its records, and how often: where it begins, values, counts."""
     records, views = values.shape
     first = np.zeros(atoms + 1, np.int64)
@@ -166,7 +166,7 @@ def list_values(atom, values, atoms, width):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def weigh_split(touched, child, children, member, atoms, own, before, demand, joins, splits, branch, room):  # type: ignore[no-untyped-def]
+def weigh_split(touched, child, children, member, atoms, own, before, demand, joins, splits, branch, room):
     """Whether the touched atoms may be split by child.
 
     own             limits of the static criteria
@@ -230,7 +230,7 @@ def weigh_split(touched, child, children, member, atoms, own, before, demand, jo
 
 
 @helper
-def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped-def]
+def _arrange(touched, child, children, member, room):
     """Touched atoms by class and child; a class and its children stay together."""
     found = 0
     for i in range(touched.size):
@@ -255,7 +255,7 @@ def _arrange(touched, child, children, member, room):  # type: ignore[no-untyped
 
 
 @helper
-def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-def]
+def _keeps_own(inside, atoms, own, needed, counts):
     """Whether a part keeps the static criteria; nobody in it is fine."""
     total = np.int64(0)
     around = 0
@@ -276,7 +276,7 @@ def _keeps_own(inside, atoms, own, needed, counts):  # type: ignore[no-untyped-d
 
 
 @helper
-def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped-def]
+def _meet_people(inside, atoms, room, pasts, linked):
     """The different pasts of a part: sizes are in room.size; if `linked`, the atoms of each start at room.head."""
     number = 0
     for atom in inside:
@@ -294,7 +294,7 @@ def _meet_people(inside, atoms, room, pasts, linked):  # type: ignore[no-untyped
 
 
 @helper
-def _leave(pasts, room, values):  # type: ignore[no-untyped-def]
+def _leave(pasts, room, values):
     """Put the room in order after a part."""
     for past in pasts:
         room.size[past] = 0
@@ -306,7 +306,7 @@ def _leave(pasts, room, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def carry_out(ordered, begin, children, member, classes, splits, branch, joins, groups, room):  # type: ignore[no-untyped-def]
+def carry_out(ordered, begin, children, member, classes, splits, branch, joins, groups, room):
     """Number the parts as classes and split the groups of newcomers; returns the class of every part and the counts.
 
     The first part of a class keeps its number. `groups` is how many groups there are per release, changed in place.

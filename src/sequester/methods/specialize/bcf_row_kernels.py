@@ -15,7 +15,7 @@ MANY = np.int64(1 << 40)
 
 
 @helper
-def any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
+def any_excess(pasts, atoms, demand, room):
     """Whether a value is too frequent among the people of one past."""
     limits = demand.limits
     found = False
@@ -41,7 +41,7 @@ def any_excess(pasts, atoms, demand, room):  # type: ignore[no-untyped-def]
 
 
 @helper
-def count_values(inside, atoms, room, values):  # type: ignore[no-untyped-def]
+def count_values(inside, atoms, room, values):
     """The values of a part: counts are in room.counts."""
     used = 0
     for atom in inside:
@@ -55,7 +55,7 @@ def count_values(inside, atoms, room, values):  # type: ignore[no-untyped-def]
 
 
 @helper
-def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):  # type: ignore[no-untyped-def]
+def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, room):
     """Per release, the values of all who joined since and could be anywhere in the part's group of classes."""
     for release in range(before.joins.size):
         if not before.joins[release]:
@@ -78,7 +78,7 @@ def count_newcomers(inside, own_branch, atoms, before, joins, splits, branch, ro
 
 
 @helper
-def _view_of(value, view, first):  # type: ignore[no-untyped-def]
+def _view_of(value, view, first):
     """The view of a value, looked for from a view near it."""
     while value >= first[view + 1]:
         view += 1
@@ -88,7 +88,7 @@ def _view_of(value, view, first):  # type: ignore[no-untyped-def]
 
 
 @helper
-def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-def]
+def rows_left(past, values, before, room, totals):
     """Per view, rows that can be of somebody with this past: all attacks on one target together, per value."""
     releases = before.path.shape[1]
     was, joined = False, False
@@ -122,7 +122,7 @@ def rows_left(past, values, before, room, totals):  # type: ignore[no-untyped-de
 
 
 @helper
-def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
+def fewest_fresh(values, before, room, totals):
     """The fewest rows of a part that can be a newcomer's, over releases and views."""
     fewest = MANY
     for release in range(before.joins.size):
@@ -138,7 +138,7 @@ def fewest_fresh(values, before, room, totals):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-untyped-def]
+def _keeps_meet(rows, view, values, before, demand, room):
     """Whether what a part has in common with these rows keeps the criteria of a view."""
     total = np.int64(0)
     for value in values:
@@ -152,7 +152,7 @@ def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-un
 
 
 @helper
-def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-untyped-def]
+def keeps_remaining(pasts, values, before, demand, room):
     """Whether what remains of each pair of releases, and of every subset, keeps the criteria of its view."""
     releases = before.path.shape[1]
     for view in range(before.first.size - 1):
@@ -174,7 +174,7 @@ def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-unt
 
 
 @helper
-def keeps_subsets(past, view, values, before, demand, room):  # type: ignore[no-untyped-def]
+def keeps_subsets(past, view, values, before, demand, room):
     """Whether no value is too frequent in what this class and any classes before have in common.
 
     For one value and one least number of its rows it is best to use every release that has so many.

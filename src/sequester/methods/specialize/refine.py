@@ -54,12 +54,12 @@ def specialize(
     cells = Cells.of(codes, domains, guard)
     grid = Grid.of(cells.codes, cells.size, domains)
     taxonomies = taxonomies_of(codes, domains, loss=loss)
-    queue = Queue(Rating.of(score, taxonomies, grid, codes=codes, label=label))
+    offers = Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label))
     local = np.full(len(cells) + 1, -1, np.int32)
     classes = 1
     for attribute, domain in enumerate(domains):
-        queue.offer(attribute, 0, domain.size - 1)
-    while (offer := queue.pop()) is not None:
+        offers.offer(attribute, 0, domain.size - 1)
+    while (offer := offers.pop()) is not None:
         touched, child = grid.touched(offer), grid.children(offer)
         split = split_classes(
             touched, child, len(offer.starts), grid.member, classes, local, cells.size, cells.known,
@@ -70,7 +70,7 @@ def specialize(
         classes = split
         grid.refine(offer)
         for start, end in offer.parts():
-            queue.offer(offer.attribute, start, end)
+            offers.offer(offer.attribute, start, end)
     return cells.classes(grid.lo, grid.hi)
 
 
@@ -176,7 +176,7 @@ class Grid:
         return found[found > 0].astype(np.int64)
 
 
-class Queue:
+class Offers:
     """Specializations that may be tried, best first; equal ones in the order of attributes and codes."""
 
     def __init__(self, rating: Rating) -> None:

@@ -11,7 +11,7 @@ from sequester.methods.class_guard.limits import safe
 
 
 @kernel
-def split_classes(  # type: ignore[no-untyped-def]
+def split_classes(
     touched: Any,
     child: Any,
     children: int,

@@ -30,12 +30,12 @@ from sequester.history.past import Past
 from sequester.methods.cells import classify
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.series_guard.guard import SeriesGuard, Verdict
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.specialize.bcf import Cuts, before_of, blocked_by, limits_of
-from sequester.methods.specialize.bcf_atoms import atoms_of, joins_of, left_alone
-from sequester.methods.specialize.bcf_kernels import Atoms, Before, Demand, Joins, Room, Split
+from sequester.methods.specialize.bcf_atoms import atoms_of, joiners_of, left_alone
+from sequester.methods.specialize.bcf_kernels import Atoms, Before, Demand, Joiners, Room, Split
 from sequester.methods.specialize.bcf_row_kernels import MANY, NO, NOT_NOW, YES
-from sequester.methods.specialize.refine import Grid, Loss, Offer, Queue, Rating, Score, specialize, taxonomies_of
+from sequester.methods.specialize.refine import Grid, Loss, Offer, Offers, Rating, Score, specialize, taxonomies_of
 
 Semantics = Literal["realised", "printed"]
 Progress = Callable[[str, int, int], None]
@@ -72,11 +72,11 @@ def respecialize(
     )  # fmt: skip
     for number, _ in enumerate(search.run()):
         if progress is not None:
-            progress("specializing", number, number + 1 + len(search.queue))
+            progress("specializing", number, number + 1 + len(search.offers))
     return search.classes()
 
 
-class Left(NamedTuple):
+class RowsLeft(NamedTuple):
     """The fewest rows left for a target: who was there before (forward and cross), and who is new (backward).
 
     All attacks on one target together: for somebody of an earlier release, also the backward attacks since she joined.
@@ -114,10 +114,10 @@ class Refinement:
     before: Before
     cuts: Cuts
     demand: Demand
-    joins: Joins
+    joins: Joiners
     groups: Longs
     room: Room
-    queue: Queue
+    offers: Offers
     printed: bool
     insider: SeriesGuard | None
     neighbor: SeriesGuard | None
@@ -176,7 +176,7 @@ class Refinement:
             codes, domains, loss=loss, edges=cuts.edges if cuts.nested else None, blocked=blocked_by(past, domains)
         )
         count, releases = len(atoms.size), before.path.shape[1]
-        joins, groups = joins_of(atoms, before, everybody=printed)
+        joins, groups = joiners_of(atoms, before, everybody=printed)
         room = Room(
             local=np.full(count + 1, -1, np.int32),
             child=np.zeros(count, np.int32),
@@ -200,7 +200,7 @@ class Refinement:
             joins=joins,
             groups=groups,
             room=room,
-            queue=Queue(Rating.of(score, taxonomies, grid, codes=codes, label=label)),
+            offers=Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label)),
             printed=printed,
             insider=SeriesGuard.of(past, codes, against=["insider"]) if insider and not certificate else None,
             neighbor=SeriesGuard.of(past, codes, against=["neighbor"]) if neighbor and not cuts.nested else None,
@@ -211,13 +211,13 @@ class Refinement:
             alone=demand.companions and left_alone(past, views),
         )
 
-    def run(self) -> Iterator[Left]:
+    def run(self) -> Iterator[RowsLeft]:
         """Carry out one specialization after the other, and say what each leaves."""
         is_safe = self._begin()
         yield self.measure
         for attribute, domain in enumerate(self.domains):
-            self.queue.offer(attribute, 0, domain.size - 1)
-        while (offer := self.queue.pop()) is not None:
+            self.offers.offer(attribute, 0, domain.size - 1)
+        while (offer := self.offers.pop()) is not None:
             split, splits, branch = self._weigh(offer)
             verdict, witness = int(split.verdict), int(split.witness)
             if verdict == YES and self.printed:
@@ -235,10 +235,10 @@ class Refinement:
             raise _unsafe("what remains for somebody has too much of a value")
 
     @property
-    def measure(self) -> Left:
+    def measure(self) -> RowsLeft:
         """The fewest rows left for anybody in any attack that uses the new release."""
         forward, backward = self.left[: self.number].min(axis=0).tolist()
-        return Left(forward if forward < MANY else None, backward if backward < MANY else None)
+        return RowsLeft(forward if forward < MANY else None, backward if backward < MANY else None)
 
     def classes(self) -> Classes:
         """The classes now."""
@@ -372,9 +372,9 @@ class Refinement:
             return YES
         classes = self._classes(lo, hi)
         answers = {watch.judge(classes.member, classes.lo, classes.hi) for watch in asked}
-        if Verdict.NO in answers:
+        if Answer.NO in answers:
             return NO
-        return NOT_NOW if Verdict.NOT_NOW in answers else YES
+        return NOT_NOW if Answer.NOT_NOW in answers else YES
 
     def _carry_out(self, offer: Offer, split: Split, splits: NDArray[np.bool_], branch: NDArray[np.int32]) -> None:
         from sequester.methods.specialize.bcf_kernels import carry_out
@@ -390,12 +390,12 @@ class Refinement:
         self.stamp[made] = self.rounds
         self.left[made], self.small[made], self.open[made] = split.left[part], split.small[part], split.open[part]
         for start, end in offer.parts():
-            self.queue.offer(offer.attribute, start, end)
+            self.offers.offer(offer.attribute, start, end)
         waiting = self.later
         self.later = []
         for one in waiting:
             if one.witness < 0 or self.stamp[one.witness] > one.round:
-                self.queue.put(one.offer)
+                self.offers.put(one.offer)
             else:
                 self.later.append(one)
 

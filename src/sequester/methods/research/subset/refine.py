@@ -51,16 +51,15 @@ def refine(
     order = np.arange(len(records), dtype=np.int32)
     begins = np.flatnonzero(np.diff(cluster, prepend=-1))
     _check_safe(cluster, values, guard)
-    position, first_leaf = side_by_side(domains)
+    deck, scale = kernels.Deck(rows, values, order), kernels.Scale(*side_by_side(domains))
     starts = [begins]
     for begin, end in _to_cut(rows, begins, max(2 * guard.limits.k, 2), known=guard.known > 0):
         here = cluster[begin]
         people = guard.population
         if guard.known:
             people = _people(guard, rows[begin:end], lo[:, here], hi[:, here], subset[:, here])
-        cuts = kernels.cut_rows(
-            rows, values, order, begin, end, 0, kernels.GAIN, position, first_leaf, people, guard.known, guard.limits
-        )  # fmt: skip
+        known = kernels.KnownPeople(people, guard.known)
+        cuts = kernels.cut_rows(deck, begin, end, 0, kernels.GAIN, scale, known, guard.limits)
         starts.append(cuts[cuts > begin])
     first = np.sort(np.concatenate(starts))
     of_record, low, high = kernels.bound_runs(rows, order, first)

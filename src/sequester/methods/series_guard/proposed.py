@@ -24,13 +24,15 @@ _LARGEST = 400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Terms:
-    """What is required for one sensitive view whose values are permanent.
+class WatchedView:
+    """One sensitive view whose values are permanent, as the guard sees it: who has which value, and what is required.
 
-    fewest  rows that anything inferred may come down to: the k of everything below
-    table  (classes of all releases, values) published counts; `value` is per person of the history
-    numerator / denominator is the bound of each value; not bounded where they are equal
-    guarded  whether values are bounded at all, also where nobody has one of these
+    index      its place among the histories of the past
+    fewest     rows that anything inferred may come down to: the k of everything in this folder
+    numerator  per value, over `denominator`: the largest share it may have; not bounded where they are equal
+    table      (classes of all releases, values) published counts
+    value      per person of the history
+    guarded    whether values are bounded at all, also where nobody has one of these
     """
 
     index: int
@@ -56,7 +58,7 @@ class Terms:
         return np.asarray(counts[:, bounded].any(axis=1)) if self.guarded else np.ones(len(counts), np.bool_)
 
 
-def terms_of(past: Past) -> tuple[Terms, ...]:
+def watched_views(past: Past) -> tuple[WatchedView, ...]:
     """One for every history of permanent values."""
     found = []
     for index, (history, value) in enumerate(zip(past.histories, past.value, strict=True)):
@@ -68,13 +70,13 @@ def terms_of(past: Past) -> tuple[Terms, ...]:
         known[past.person] = value
         tables = [release.counts for release in history.releases]
         table = np.concatenate(tables) if tables else np.zeros((0, len(numerator)), np.int64)
-        found.append(Terms(index, history.fewest, numerator, denominator, table, known, history.is_guarded))
+        found.append(WatchedView(index, history.fewest, numerator, denominator, table, known, history.is_guarded))
     return tuple(found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Columns:
-    """The releases before, as columns of classes over the trajectories.
+class PastClasses:
+    """Who was in which class of every earlier release, by trajectory: a row per trajectory, a column per release.
 
     path       (trajectories, releases) classes of all releases numbered through, -1 for absence
     same       per class, the first class with the same people and the same box; repeating it tells nothing new
@@ -94,7 +96,7 @@ class Columns:
     pace: Floats
 
     @classmethod
-    def of(cls, history: History) -> Columns:
+    def of(cls, history: History) -> PastClasses:
         """The columns of a history that knows its people."""
         trajectories = history.trajectories
         if trajectories is None or len(history) == 0:
@@ -132,17 +134,20 @@ def _same(path: Longs, classes: int, boxes: Ints) -> Longs:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frame:
-    """The trajectories of some blocks after a proposed release.
+class ProposedRelease:
+    """The next release in the classes somebody proposes, and what its people would then have in common.
+
+    The proposal divides the trajectories of the history further: two people are still of one trajectory only if they
+    were, and the proposed class is the same. Only the blocks that are to be judged are in it.
 
     person, row    the people of these blocks, and the trajectory of each
     before, after  per trajectory, the one of the history it is part of, and the proposed class; -1 for none
     block          per trajectory; `blocks` is how many there are
     releases       how many of the earlier releases count; `gone` says for each whether anybody in it is not here
-    lo, hi         (proposed classes, attributes that link) boxes, as those of the columns
+    lo, hi         (proposed classes, attributes that link) boxes, as those of the past classes
     """
 
-    columns: Columns
+    past_classes: PastClasses
     person: Longs
     row: Longs
     before: Longs
@@ -156,18 +161,20 @@ class Frame:
     hi: Floats
 
     @classmethod
-    def of(cls, past: Past, columns: Columns, member: Ints, block: Ints, *, lo: Ints, hi: Ints) -> Frame:
-        """The frame of the next table in these classes."""
+    def of(
+        cls, past: Past, past_classes: PastClasses, member: Ints, block: Ints, *, lo: Ints, hi: Ints
+    ) -> ProposedRelease:
+        """The next table in these classes."""
         people = len(past.first.people)
         placed = np.full(people, -1, np.int64)
         placed[past.person] = member
         of_person = np.full(people, -1, np.int64)
         of_person[past.person] = block
         # Whoever is not in the table belongs to the block of her component.
-        known = columns.person >= 0
-        of_component = np.full(columns.components, -1, np.int64)
+        known = past_classes.person >= 0
+        of_component = np.full(past_classes.components, -1, np.int64)
         component = np.full(people, -1, np.int64)
-        component[known] = columns.component[columns.person[known]]
+        component[known] = past_classes.component[past_classes.person[known]]
         here = known & (of_person >= 0)
         of_component[component[here]] = of_person[here]
         missing = np.ones(people, np.bool_)
@@ -176,15 +183,15 @@ class Frame:
         of_person[absent] = of_component[component[absent]]
         person = np.flatnonzero((of_person >= 0) & (known | (placed >= 0)))
         width = lo.shape[1] + 1
-        key = (columns.person[person].astype(np.int64) + 1) * width + placed[person] + 1
+        key = (past_classes.person[person].astype(np.int64) + 1) * width + placed[person] + 1
         found, first, row, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         sides = past.first.sides(lo, hi)
         absent = known & (placed < 0)
-        gone: Mask = np.zeros(columns.path.shape[1], np.bool_)
+        gone: Mask = np.zeros(past_classes.path.shape[1], np.bool_)
         if absent.any():
-            gone = np.asarray((columns.path[np.unique(columns.person[absent])] >= 0).any(axis=0))
+            gone = np.asarray((past_classes.path[np.unique(past_classes.person[absent])] >= 0).any(axis=0))
         return cls(
-            columns,
+            past_classes,
             person,
             row.ravel(),
             found // width - 1,
@@ -192,24 +199,24 @@ class Frame:
             size.astype(np.int64),
             of_person[person[first]],
             int(block.max(initial=-1)) + 1,
-            columns.path.shape[1],
+            past_classes.path.shape[1],
             gone,
             np.ascontiguousarray(sides[0].T),
             np.ascontiguousarray(sides[1].T),
         )
 
     @classmethod
-    def past_release(cls, columns: Columns, release: int, block: Ints) -> Frame:
+    def past_release(cls, past_classes: PastClasses, release: int, block: Ints) -> ProposedRelease:
         """An earlier release in the place of the proposed one; its trajectories are all of the history."""
-        person = np.flatnonzero(columns.person >= 0)
-        row = columns.person[person].astype(np.int64)
-        count = len(columns.path)
-        column = columns.path[:, release]
+        person = np.flatnonzero(past_classes.person >= 0)
+        row = past_classes.person[person].astype(np.int64)
+        count = len(past_classes.path)
+        column = past_classes.path[:, release]
         classes = np.unique(column[column >= 0])
         after = np.where(column >= 0, np.searchsorted(classes, column), -1)
-        gone = np.asarray(((columns.path[:, :release] >= 0) & (after < 0)[:, None]).any(axis=0))
+        gone = np.asarray(((past_classes.path[:, :release] >= 0) & (after < 0)[:, None]).any(axis=0))
         return cls(
-            columns,
+            past_classes,
             person,
             row,
             np.arange(count),
@@ -219,32 +226,32 @@ class Frame:
             int(block.max(initial=-1)) + 1,
             release,
             gone,
-            columns.lo[classes],
-            columns.hi[classes],
+            past_classes.lo[classes],
+            past_classes.hi[classes],
         )
 
-    def open(self, terms: Terms) -> Mask:
+    def open(self, view: WatchedView) -> Mask:
         """Trajectories that are too small, or hold too much of a value, to vouch for themselves."""
-        found: Mask = (self.size < terms.fewest) | terms.excess(self.counts(terms), self.size).any(axis=1)
+        found: Mask = (self.size < view.fewest) | view.excess(self.counts(view), self.size).any(axis=1)
         return found
 
     @cached_property
     def _counts(self) -> dict[int, Longs]:
         return {}
 
-    def counts(self, terms: Terms) -> Longs:
+    def counts(self, view: WatchedView) -> Longs:
         """(trajectories, values)."""
-        if terms.index not in self._counts:
-            flat = self.row * terms.values + terms.value[self.person]
-            counted = np.bincount(flat, minlength=len(self.size) * terms.values)
-            self._counts[terms.index] = counted.reshape(-1, terms.values).astype(np.int64)
-        return self._counts[terms.index]
+        if view.index not in self._counts:
+            flat = self.row * view.values + view.value[self.person]
+            counted = np.bincount(flat, minlength=len(self.size) * view.values)
+            self._counts[view.index] = counted.reshape(-1, view.values).astype(np.int64)
+        return self._counts[view.index]
 
-    def after_counts(self, terms: Terms) -> Longs:
+    def after_counts(self, view: WatchedView) -> Longs:
         """(proposed classes, values)."""
-        found = np.zeros((len(self.lo), terms.values), np.int64)
+        found = np.zeros((len(self.lo), view.values), np.int64)
         inside = self.after >= 0
-        np.add.at(found, self.after[inside], self.counts(terms)[inside])
+        np.add.at(found, self.after[inside], self.counts(view)[inside])
         return found
 
     @cached_property
@@ -252,15 +259,15 @@ class Frame:
         """(trajectories, releases) classes before, -1 for absence."""
         found = np.full((len(self.before), self.releases), -1, np.int64)
         known = self.before >= 0
-        found[known] = self.columns.path[self.before[known], : self.releases]
+        found[known] = self.past_classes.path[self.before[known], : self.releases]
         return found
 
     @cached_property
     def same(self) -> Longs:
         """The path with equal classes of different releases as one."""
-        if not len(self.columns.same):
+        if not len(self.past_classes.same):
             return self.path
-        return np.where(self.path >= 0, self.columns.same[self.path], -1)
+        return np.where(self.path >= 0, self.past_classes.same[self.path], -1)
 
     @cached_property
     def new(self) -> Mask:
@@ -280,11 +287,11 @@ class Frame:
     @cached_property
     def component(self) -> Ints:
         """Per trajectory, those it is linked to by any class, the proposed ones among them."""
-        classes = len(self.columns.lo)
+        classes = len(self.past_classes.lo)
         after = np.where(self.after >= 0, self.after + classes, -1)
         return linked(np.column_stack([self.same, after]), classes + len(self.lo))
 
-    def determined(self, k: int, live: Mask, terms: Sequence[Terms]) -> Mask:
+    def determined(self, k: int, live: Mask, views: Sequence[WatchedView]) -> Mask:
         """Per block, whether several releases together determine a trajectory of fewer than k people.
 
         Only trajectories with somebody who has a bounded value count.
@@ -293,7 +300,7 @@ class Frame:
 
         bad = np.zeros(self.blocks, np.bool_)
         small = (self.size < k) & live[self.block]
-        small &= np.any([one.asked(self.counts(one)) for one in terms], axis=0)
+        small &= np.any([one.asked(self.counts(one)) for one in views], axis=0)
         if self.releases < 2 or not small.any():
             return bad
         count = int(self.component.max()) + 1
@@ -304,7 +311,7 @@ class Frame:
         chosen = chosen[np.argsort(self.component[chosen], kind="stable")]
         if len(chosen) == 0:
             return bad
-        classes = len(self.columns.lo)
+        classes = len(self.past_classes.lo)
         after = np.where(self.after[chosen] >= 0, self.after[chosen] + classes, -1)
         columns = np.column_stack([self.same[chosen], after])
         part = self.component[chosen]
@@ -326,14 +333,14 @@ class Frame:
         bad[self.block[chosen[found]]] = True
         return bad
 
-    def shared(self, terms: Terms) -> Mask:
+    def shared(self, view: WatchedView) -> Mask:
         """Per block, whether what somebody's classes have in common holds too much of a value."""
         from sequester.methods.series_guard.path_kernels import shared_values
 
         bad = np.zeros(self.blocks, np.bool_)
         both = np.flatnonzero((self.before >= 0) & (self.after >= 0))
         found = shared_values(
-            self.path[both], terms.table, self.after[both], self.after_counts(terms), terms.numerator, terms.denominator
+            self.path[both], view.table, self.after[both], self.after_counts(view), view.numerator, view.denominator
         )
         bad[self.block[both[found]]] = True
         return bad
