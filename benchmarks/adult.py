@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import DataMissing
-from sequester.domain.build import from_numbers, from_rows, from_values, read_arx
+from sequester.domain.arx import read_arx
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_rows, from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.methods.class_guard.guard import ClassGuard

@@ -16,7 +16,7 @@ from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from sequester.attacks.attack import Audited
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.attacks.proven import check_pods
+from sequester.attacks.pods import check_pods
 from sequester.history import History, Publication
 from sequester.history.seats import Seats
 

@@ -26,11 +26,11 @@ def run() -> list[Figure]:
     """Every path with an empty cache, and what of it is compiling."""
     figures = []
     for path in TASKS:
-        found = measure(path)
-        times = [len(signatures) for signatures in found["compiled"].values()]
+        measured = measure(path)
+        times = [len(signatures) for signatures in measured["compiled"].values()]
         note = f"{len(times)} kernels and helpers, {sum(count - 1 for count in times)} more signatures"
         goal = DEFAULT.get(path, OTHER)
-        figures.append(Figure(f"compiling for {path}", found["seconds"], "s", at_most=goal, note=note))
+        figures.append(Figure(f"compiling for {path}", measured["seconds"], "s", at_most=goal, note=note))
     return figures
 
 

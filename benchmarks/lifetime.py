@@ -12,7 +12,7 @@ from benchmarks import synthetic
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds
 from sequester.attacks import breach
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
@@ -21,7 +21,7 @@ from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
 from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 COUNT, RELEASES, K, L = 200_000, 20, 5, 2
 # The common conditions are ordinary; the others are of less than a twenty-ninth of the people each.

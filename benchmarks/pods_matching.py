@@ -17,8 +17,8 @@ from scipy.spatial import cKDTree
 
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds
-from sequester.methods.pods.matching import match
-from sequester.methods.pods.pairing import Singles, pair
+from sequester.methods.pods.pairing.couples import Singles, pair
+from sequester.methods.pods.pairing.matching import match
 
 PEOPLE, NEAR, PRICE = 2_000, 24, 1.5
 MANY, MANY_NEAR, AXES = 40_000, 15, 6

@@ -24,15 +24,16 @@ from numpy.typing import NDArray
 from benchmarks.adult import DATA, Adult
 from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
-from sequester.attacks.witness import Witness, check
-from sequester.domain.build import from_numbers, from_values
+from sequester.attacks.pods.proof import PodProof, check
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
 from sequester.history.label import Labels
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds, Made, Task
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 from sequester.policy import Policy
 
 WOMEN = ("birth_yr", "grade", "race", "msp", "south", "c_city")
@@ -123,7 +124,7 @@ class Published:
         """What was published, per view; with everybody's path where beliefs are asked for."""
         return [self._history(view, paths=paths) for view in range(len(self.cells))]
 
-    def witness(self) -> Witness:
+    def witness(self) -> PodProof:
         """The check of all pods."""
         everybody = self.cells[:, self.series.label]
         names = [tuple(str(code) for code in range(int(view.max()) + 1)) for view in self.cells]
@@ -166,7 +167,9 @@ class Published:
         return history
 
 
-def _publication(name: str, who: NDArray[np.int64], made: Made, value: NDArray[np.int32], values: int) -> Publication:
+def _publication(
+    name: str, who: NDArray[np.int64], made: MadePods, value: NDArray[np.int32], values: int
+) -> Publication:
     member, shown = np.full(len(value), -1, np.int32), np.full(len(value), -1, np.int32)
     member[who], shown[who] = made.member, value[who]
     classes = int(made.member.max()) + 1
@@ -186,13 +189,13 @@ def publish(panel: Panel, *, confidence: Fraction, decoys: float, first: float |
     shares = tuple((confidence,) * (int(view.max()) + 1) for view in cells)
     taken: list[float] = []
 
-    def timed(task: Task) -> Made:
+    def timed(task: PodTask) -> MadePods:
         """The maker alone: what else a series does here, dictionaries among it, is no part of the product."""
         took, made = seconds(lambda: make(task))
         taken.append(took)
         return made
 
-    series = Series(panel.domains, Bounds(np.ascontiguousarray(cells), shares), k, make=timed, options=options)
+    series = Series(panel.domains, LabelBounds(np.ascontiguousarray(cells), shares), k, make=timed, options=options)
     steps = []
     for number, wave in enumerate(panel.waves):
         series.options["decoys"] = first if first is not None and not number else decoys
@@ -202,7 +205,7 @@ def publish(panel: Panel, *, confidence: Fraction, decoys: float, first: float |
     return Published(tuple(steps), series, cells, confidence)
 
 
-def _step(series: Series, made: Made, people: int, taken: float) -> Step:
+def _step(series: Series, made: MadePods, people: int, taken: float) -> Step:
     loss = sum(domain.width(lo, hi) for domain, lo, hi in zip(series.domains, made.lo, made.hi, strict=True))
     lineage = series.seats.lineages()[~series.seats.decoy]
     size = np.bincount(lineage)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.policy import Policy

@@ -15,7 +15,7 @@ from benchmarks.timing import seconds
 
 from experiments.fung_data import SENSITIVE, Tables, tables
 from experiments.tables import table
-from sequester.attacks import backward, cross, forward
+from sequester.attacks.cracks import backward, cross, forward
 from sequester.history import History
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize

@@ -14,8 +14,8 @@ from benchmarks.adult import DATA
 from benchmarks.figures import DataMissing
 from numpy.typing import NDArray
 
-from sequester.domain.build import from_tree, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.tree import from_tree, from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past

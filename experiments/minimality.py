@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from experiments import minimality_pods
 from experiments.tables import table
-from sequester.domain.build import from_numbers, from_values
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History

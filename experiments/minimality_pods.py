@@ -19,10 +19,10 @@ import numpy as np
 from experiments.draws import every
 from experiments.podded import Maker, Series, plain
 from experiments.tables import table
-from sequester.domain.build import from_numbers
-from sequester.methods.pods.blind import make_blind
+from sequester.domain.kinds.number import from_numbers
+from sequester.methods.pods.blind.make import make_blind
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 
 Values = tuple[int, ...]
 DOMAIN = from_numbers(np.empty(0), range=(0, 15), levels=(2, 4, 8))
@@ -46,7 +46,7 @@ class Panel:
 
     present: tuple[tuple[int, ...], ...]
     places: tuple[tuple[int, ...], ...]
-    bounds: Bounds
+    bounds: LabelBounds
     k: int = 2
     decoys: float = 0.0
     lineage: int | None = None
@@ -132,7 +132,7 @@ def worlds(publish: Publish, panel: Panel) -> Worlds:
     return found
 
 
-def believed(found: Worlds, bounds: Bounds, told: Sequence[str]) -> list[Belief]:
+def believed(found: Worlds, bounds: LabelBounds, told: Sequence[str]) -> list[Belief]:
     """The beliefs of somebody who is told this much."""
     alike: dict[Hashable, dict[Values, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for seen, own in found.items():
@@ -141,7 +141,7 @@ def believed(found: Worlds, bounds: Bounds, told: Sequence[str]) -> list[Belief]
     return [_belief(own, bounds) for own in alike.values()]
 
 
-def _belief(worlds: dict[Values, Fraction], bounds: Bounds) -> Belief:
+def _belief(worlds: dict[Values, Fraction], bounds: LabelBounds) -> Belief:
     weight = sum(worlds.values(), Fraction(0))
     chances: list[dict[tuple[int, int], Fraction]] = []
     for who in range(len(next(iter(worlds)))):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.seats import Seats
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds, Made, Task
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 
-Maker = Callable[[Task], Made]
+Maker = Callable[[PodTask], MadePods]
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Series:
     """
 
     domains: tuple[Hierarchy, ...]
-    bounds: Bounds
+    bounds: LabelBounds
     k: int
     make: Maker = make
     options: dict[str, Any] = field(default_factory=dict)
@@ -36,11 +36,11 @@ class Series:
     label: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     number: dict[int, int] = field(default_factory=dict)
     who: list[NDArray[np.int64]] = field(default_factory=list)
-    made: list[Made] = field(default_factory=list)
+    made: list[MadePods] = field(default_factory=list)
 
-    def task(self, ids: Sequence[int], codes: NDArray[Any], label: NDArray[Any], *, seed: int) -> Task:
+    def task(self, ids: Sequence[int], codes: NDArray[Any], label: NDArray[Any], *, seed: int) -> PodTask:
         """The next table as the maker is given it."""
-        return Task(
+        return PodTask(
             codes=np.asarray(codes, np.int32),
             domains=self.domains,
             label=np.asarray(label, np.int32),
@@ -53,7 +53,7 @@ class Series:
             **self.options,
         )
 
-    def publish(self, ids: Sequence[int], codes: NDArray[Any], label: NDArray[Any], *, seed: int = 0) -> Made:
+    def publish(self, ids: Sequence[int], codes: NDArray[Any], label: NDArray[Any], *, seed: int = 0) -> MadePods:
         """One more release."""
         task = self.task(ids, codes, label, seed=seed)
         made = self.make(task)
@@ -71,6 +71,6 @@ class Series:
         return made
 
 
-def plain(labels: int, confidence: Fraction) -> Bounds:
+def plain(labels: int, confidence: Fraction) -> LabelBounds:
     """One sensitive column, all of whose values are bounded alike."""
-    return Bounds(np.arange(labels, dtype=np.int32)[None, :], ((confidence,) * labels,))
+    return LabelBounds(np.arange(labels, dtype=np.int32)[None, :], ((confidence,) * labels,))

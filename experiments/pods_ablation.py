@@ -15,7 +15,9 @@ from benchmarks.pods import LINEAGE, RESILIENT, THRIFTY
 from benchmarks.pods_panels import nlswork, publish
 
 from experiments.tables import table
-from sequester.methods.pods import make, opening, pairing, rotating, sharing
+from sequester.methods.pods import make
+from sequester.methods.pods.classes import grouping
+from sequester.methods.pods.pairing import couples
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "thrifty": {"decoys": THRIFTY},
@@ -28,15 +30,15 @@ def _choices() -> dict[str, AbstractContextManager[Any]]:
     """What is left out, by name."""
     return {
         "everything": nullcontext(),
-        "nobody changes places": patch.object(sharing, "exchange", _nothing),
-        "pods stay in the class they were cut into": patch.object(sharing, "share_pods", _nothing),
-        "neither": patch.multiple(sharing, exchange=_nothing, share_pods=_nothing),
-        "no classes are opened out of what others can spare": patch.object(opening, "open_classes", _nothing),
-        "pods do not turn round three classes": patch.object(rotating, "rotate_pods", _nothing),
-        "rare types cost nothing": patch.object(pairing, "_FEW", 0.0),
-        "links cost nothing": patch.object(pairing, "_LINK", 0.0),
+        "nobody changes places": patch.object(grouping, "exchange", _nothing),
+        "pods stay in the class they were cut into": patch.object(grouping, "share_pods", _nothing),
+        "neither": patch.multiple(grouping, exchange=_nothing, share_pods=_nothing),
+        "no classes are opened out of what others can spare": patch.object(grouping, "open_classes", _nothing),
+        "pods do not turn round three classes": patch.object(grouping, "rotate_pods", _nothing),
+        "rare types cost nothing": patch.object(couples, "FEW", 0.0),
+        "links cost nothing": patch.object(couples, "LINK", 0.0),
         "couples stay while both are there": patch.object(make, "_ANEW", 0),
-        "whoever is left alone is not paired once more": patch.object(pairing, "_loosened", _nothing),
+        "whoever is left alone is not paired once more": patch.object(couples, "_loosened", _nothing),
     }
 
 

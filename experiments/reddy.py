@@ -24,24 +24,30 @@ from numpy.typing import NDArray
 from experiments.tables import table
 from sequester.arrays import row_groups
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.domain.build import declared, from_codes, from_numbers, from_values, read_arx
+from sequester.domain.arx import read_arx
+from sequester.domain.build import declared
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.number import from_numbers
 from sequester.domain.nodes import generality, grade
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Past
 from sequester.history.sight import sights_of
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.cluster.chosen import cluster_next, cluster_table
-from sequester.methods.cluster.subset import Rule, choose, refine, score, subsets
 from sequester.methods.grow import grow
 from sequester.methods.merge import merge
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.republish import republish
-from sequester.metrics.gain import Gain, linking, mean, quasi_gain, quasi_loss
+from sequester.methods.research.subset.choice import SubsetRule, choose, score, subsets
+from sequester.methods.research.subset.gains import Gain, linking
+from sequester.methods.research.subset.refine import refine
+from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from sequester.metrics.loss import ail
 from sequester.policy import Policy
-from sequester.policy.model import Cluster
+from sequester.policy.methods import Cluster
 
 K, CONFIDENCE, GAIN = 5, 0.5, 0.05
 CLUSTERS, CONSENT = (100, 200, 300), (25, 50, 100)
@@ -69,9 +75,9 @@ _SHARES = {
 }  # fmt: skip
 
 _RULES = (
-    *(Rule(threshold=gain) for gain in (0.05, 0.1, 0.2, 0.85)),
-    *(Rule(threshold=gain, over="subset") for gain in (0.2, 0.85)),
-    *(Rule(weight=weight) for weight in (0.5, 0.7, 0.9)),
+    *(SubsetRule(threshold=gain) for gain in (0.05, 0.1, 0.2, 0.85)),
+    *(SubsetRule(threshold=gain, over="subset") for gain in (0.2, 0.85)),
+    *(SubsetRule(weight=weight) for weight in (0.5, 0.7, 0.9)),
 )
 
 Make = Callable[[Past, adult.Adult, ClassGuard], Classes]
@@ -319,7 +325,11 @@ def _ranked(
 
 
 def _ruled(
-    data: Data, guard: ClassGuard, made: Classes, rule: Rule, scores: tuple[NDArray[np.float64], NDArray[np.float64]]
+    data: Data,
+    guard: ClassGuard,
+    made: Classes,
+    rule: SubsetRule,
+    scores: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> list[object]:
     chosen = choose(made.lo, made.hi, data.domains, rule)
     group, first = row_groups(chosen.astype(np.int8))

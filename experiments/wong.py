@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from experiments.tables import table
 from sequester.attacks import breach
-from sequester.domain.build import from_numbers, from_values
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_values
 from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
@@ -32,10 +33,10 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
-from sequester.methods.lifetime.regions import regions
-from sequester.metrics.queries import query_error
+from sequester.methods.research.registration.regions import regions
+from sequester.metrics.queries import query_error, random_queries
 from sequester.policy import Policy
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 ROUNDS, K, QUERIES = 20, 5, 5_000
 SHOWN = (1, 5, 10, 15, 20)
@@ -170,16 +171,10 @@ def _sample(history: History) -> History:
 
 def _error(classes: Classes, data: Data, codes: NDArray[np.int32], what: NDArray[np.int32]) -> float:
     kept = classes.member >= 0
+    sizes = [domain.size for domain in data.domains]
+    asked = random_queries(sizes, queries=QUERIES, rng=np.random.default_rng(1), sensitive=data.values)
     return query_error(
-        classes,
-        data.domains,
-        original=codes,
-        queries=QUERIES,
-        seed=1,
-        original_sensitive=what,
-        member=classes.member[kept],
-        sensitive=what[kept],
-        sensitive_size=data.values,
+        classes, asked, original=codes, original_sensitive=what, member=classes.member[kept], sensitive=what[kept]
     )
 
 

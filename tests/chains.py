@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from sequester.attacks.cracks import compare
-from sequester.domain.build import from_values
+from sequester.attacks.cracks.comparison import compare
 from sequester.domain.hierarchy import Hierarchy, nested
+from sequester.domain.tree import from_values
+from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
@@ -47,7 +48,7 @@ class Chain:
         kinds = int(self.value.max()) + 1
         share = self.protect.get("confidence")
         bound = Fraction(1) if share is None else Fraction(str(share))
-        requirement = self.requirement
+        criteria = self.requirement.sensitive[0].criteria
         self.history = History(
             attribute="s",
             values=tuple(NAMES[:kinds]),
@@ -57,7 +58,7 @@ class Chain:
             quasi_names=tuple(f"q{number}" for number in range(len(self.domains))),
             links=self.links,
             people=tuple(range(len(self.value))),
-            diversity=requirement.diversity,
+            criteria=tuple(one for one in criteria if not isinstance(one, Confidence)),
         )
 
     @property

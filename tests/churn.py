@@ -17,7 +17,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 from series import axis
 
 LEAVES = 8
@@ -40,11 +40,7 @@ def begin(people: int, bounds: Sequence[Fraction], *, k: int = 1, attributes: in
 
 def guard_of(k: int, records: int) -> ClassGuard:
     """Nothing required of a class but k people."""
-    nothing, real = np.zeros(0, np.int64), np.zeros(0)
-    limits = Limits(
-        k, np.zeros(1, np.int64), nothing, nothing, nothing, real, nothing, nothing, nothing, real, nothing, real,
-        np.zeros((1, 0), np.int32), nothing,
-    )  # fmt: skip
+    limits = Limits.only(k)
     return ClassGuard(limits, np.zeros((records, 0), np.int32), np.zeros((0, 0), np.int32))
 
 

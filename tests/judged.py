@@ -102,8 +102,11 @@ def check_audit(case: Case) -> Verdict:
 
 def check_measure(case: Case) -> None:
     """Deniability measures the confidence that no belief gets below, whether or not it is too much."""
-    found = sq.audit(case.tables(), case.policy, against=["insider"])
-    published = case.published()
+    check_measured(sq.audit(case.tables(), case.policy, against=["insider"]), case.published())
+
+
+def check_measured(found: sq.Audit, published: Published) -> None:
+    """The same, of an audit of this."""
     largest = max([bound for column in published.columns for bound in column.bounds.values()], default=0)
     # Where bounds differ it is the smallest multiple of all of them, of the largest.
     unavoidable = min(1.0, Relaxed(published).strain() * float(largest))

@@ -15,9 +15,9 @@ import numpy as np
 from experiments.podded import Series
 from hypothesis import strategies as st
 
-from sequester.domain.build import from_numbers
+from sequester.domain.kinds.number import from_numbers
 from sequester.methods.pods.make import make
-from sequester.methods.pods.task import Bounds, Made, Task
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 from worlds import Class, Column, Label, Published
 
 DOMAIN = from_numbers(np.empty(0), range=(0, 15), levels=(2, 4, 8))
@@ -48,21 +48,21 @@ class Panel:
     barred: frozenset[tuple[int, int]] = frozenset()
     inferred: int = 2
 
-    def bounds(self) -> Bounds:
+    def bounds(self) -> LabelBounds:
         answers, shares = [], []
         for column, given in enumerate(self.shares):
             if given:
                 values = sorted(given)
                 answers.append([values.index(one[column]) if one[column] in given else -1 for one in self.labels])
                 shares.append(tuple(given[value] for value in values))
-        return Bounds(np.array(answers, np.int32).reshape(-1, len(self.labels)), tuple(shares))
+        return LabelBounds(np.array(answers, np.int32).reshape(-1, len(self.labels)), tuple(shares))
 
     def seats_needed(self, label: int) -> int:
         """The fewest seats of a pod with this label."""
         given = [shares[cell] for shares, cell in zip(self.shares, self.labels[label], strict=True) if cell in shares]
         return max((-(-share.denominator // share.numerator) for share in given), default=1)
 
-    def publish(self, maker: Callable[[Task], Made] = make) -> Story:
+    def publish(self, maker: Callable[[PodTask], MadePods] = make) -> Story:
         """All releases."""
         series = Series((DOMAIN, DOMAIN), self.bounds(), self.k, make=maker)
         for number, here in enumerate(self.present):

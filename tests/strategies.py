@@ -5,7 +5,7 @@ The judge decides with the criteria of `guarantees` on counts made here; it shar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.guarantees.anonymity import KAnonymity, KMap
-from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.closeness import TCloseness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
+from sequester.guarantees.criterion import Criterion
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 
@@ -101,12 +102,20 @@ class Table:
         box = (self.quasi.min(axis=1, keepdims=True), self.quasi.max(axis=1, keepdims=True))
         for outcome in requirement.check(whole, self.sensitive, boxes=box, population=self.population):
             if not outcome.holds:
-                none = None if outcome.name == "diversity" else (None,) * len(requirement.names)
-                requirement = replace(requirement, **{outcome.name: none})
+                requirement = _with_criteria(requirement, lambda one, name=outcome.name: one.name != name)
         return replace(self, requirement=requirement)
+
+    def only(self, *kinds: type[Criterion]) -> Table:
+        """With no criteria beside k but these."""
+        return replace(self, requirement=_with_criteria(self.requirement, lambda one: isinstance(one, kinds)))
 
     def judge(self) -> Judge:
         return Judge(self)
+
+
+def _with_criteria(requirement: Requirement, wanted: Callable[[Criterion], bool]) -> Requirement:
+    kept = (replace(one, criteria=tuple(filter(wanted, one.criteria))) for one in requirement.sensitive)
+    return replace(requirement, sensitive=tuple(kept))
 
 
 @st.composite
@@ -117,7 +126,7 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
     names = [domain.names[0] for domain in domains]
     confidence: list[Confidence | None] = [None] * len(domains)
     alpha: list[AlphaK | None] = [None] * len(domains)
-    closeness: list[Closeness | None] = [None] * len(domains)
+    closeness: list[TCloseness | None] = [None] * len(domains)
     diversity = None
     if "confidence" in wanted:
         for index, values in enumerate(names):
@@ -140,18 +149,15 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
     if "closeness" in wanted:
         t = draw(st.sampled_from([0.1, 0.25, 0.4, 0.55, 0.7]))
         kinds = st.sampled_from(["equal", "ordered", "hierarchical"])
-        closeness = [Closeness(t, draw(kinds), levels=domain.starts) for domain in domains]
-    return Requirement(
-        k=KAnonymity(draw(st.sampled_from([1, 1, 2, 2, 3, 4]))),
-        k_map=None,
-        names=tuple(f"sensitive{index}" for index in range(len(domains))),
-        domains=tuple(domains),
-        combine=draw(st.sampled_from(["each", "joint", "both"])),
-        confidence=tuple(confidence),
-        alpha=tuple(alpha),
-        diversity=diversity,
-        closeness=tuple(closeness),
+        closeness = [TCloseness(t, draw(kinds), levels=domain.starts) for domain in domains]
+    k = KAnonymity(draw(st.sampled_from([1, 1, 2, 2, 3, 4])))
+    combine = draw(st.sampled_from(["each", "joint", "both"]))
+    asked = zip(domains, confidence, alpha, [diversity] * len(domains), closeness, strict=True)
+    protected = (
+        Protected(f"sensitive{index}", domain, tuple(one for one in criteria if one is not None))
+        for index, (domain, *criteria) in enumerate(asked)
     )
+    return Requirement(k, None, tuple(protected), combine)
 
 
 @st.composite

@@ -4,8 +4,7 @@ Kernels are compiled by Numba on first use and cached on disk. The library never
 people about the wait sets `announce`, as the command line does.
 
 A *kernel* is called from Python, a *helper* only from kernels. Each is compiled with one signature: callers give
-C-contiguous arrays of one type, and a count that a helper gets begins as `np.int64(0)`, or Numba would compile the
-helper twice, for the literal and for the number.
+C-contiguous arrays of one type, and literals that a helper gets are typed as numbers.
 """
 
 from __future__ import annotations
@@ -81,13 +80,13 @@ def helper(function: Any = None, **options: Any) -> Any:
 
 def compiled() -> dict[str, tuple[str, ...]]:
     """Per kernel and helper the signatures that this process compiled itself, and did not find on disk."""
-    found = {}
+    by_name = {}
     for name, dispatcher in _dispatchers.items():
         stats = dispatcher.stats
         signatures = dispatcher.signatures if stats.cache_path is None else stats.cache_misses
         if signatures:
-            found[name] = tuple(map(str, signatures))
-    return found
+            by_name[name] = tuple(map(str, signatures))
+    return by_name
 
 
 def is_kept() -> bool:
@@ -104,9 +103,18 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
         made = numba.njit(function, cache=True, **options)
     except RuntimeError:  # no folder can be written, so every process compiles anew
         made = numba.njit(function, **options)
+    made.get_call_template = _without_literals(made.get_call_template)
     name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
     _dispatchers[name] = made
     return made
+
+
+def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+    """How a call from another kernel is typed: the literal -1 is a number, and no type of its own to compile for."""
+    from numba import types
+
+    unliteral: Any = types.unliteral
+    return lambda args, kws: template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
 
 
 def _announce(*, kept: bool = True) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from command import invoke, sequester
 from hostile import ANONYMIZE, CHECK, POLICY, TREE, checked, refused, spread
-from sequester.domain.build import from_tree
+from sequester.domain.tree import from_tree
 from sequester.errors import PolicyError
 
 DIGITS = "9" * 5000

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sequester.attacks import backward, cross, forward
-from sequester.attacks.buddies import Assignment, Buddies
-from sequester.attacks.cracks import closed_between, closed_unforced, compare
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks.comparison import closed_between, closed_unforced, compare
+from sequester.attacks.solvers.buddies import Assignment, Buddies
 from sequester.history import History
 from series import Series
 

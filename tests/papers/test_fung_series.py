@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sequester.attacks import backward, cross, forward
-from sequester.domain.build import from_tree
+from sequester.attacks.cracks import backward, cross, forward
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.requirement import Requirement
@@ -47,7 +47,7 @@ def next_table(history: History, records: list[tuple[int, ...]], *, people: int)
     """The first so many records as the next table; the last number of each is the sensitive value."""
     table = np.array(records[:people], np.int32)
     past = Past((history,), np.arange(people), (table[:, -1].copy(),), np.zeros(people, np.bool_))
-    requirement = Requirement(KAnonymity(history.k), None, (), (), "each", (), (), None, ())
+    requirement = Requirement(KAnonymity(history.k))
     return past, np.ascontiguousarray(table[:, :-1].T), ClassGuard.of(requirement, np.zeros((0, people), np.int32))
 
 

@@ -10,13 +10,16 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
-from sequester.domain.build import from_numbers, from_tree
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_tree
 from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
-from sequester.metrics.gain import Linking, gain_of_release, linking, quasi_gain, quasi_loss, sensitive_gain
+from sequester.methods.research.subset.choice import SubsetRule, choose, pick, score, subsets
+from sequester.methods.research.subset.gains import Linking, gain_of_release, linking, sensitive_gain
+from sequester.methods.research.subset.refine import refine
+from sequester.metrics.gain import quasi_gain, quasi_loss
 
 TABLE_1 = """
 P01 | Professor   | Female | 21 | Preschool    | HIV
@@ -138,7 +141,7 @@ def published_diseases() -> tuple[np.ndarray, np.ndarray]:
 
 def requirement(*, confidence: float | None = None) -> Requirement:
     bound = None if confidence is None else Confidence.uniform(confidence, DISEASE.size)
-    return Requirement(KAnonymity(2), None, ("Disease",), (DISEASE,), "each", (bound,), (None,), None, (None,))
+    return Requirement(KAnonymity(2), None, (Protected("Disease", DISEASE, (bound,)),))
 
 
 def measured(text: str, *names: str) -> sq.Measurement:
@@ -207,8 +210,8 @@ def test_equations_2_and_4_of_the_first_cluster():
 
 
 def test_table_5_a_threshold_gives_the_paper_s_choice():
-    assert [PRINTED[i] for i in pick(GAINS, LOSSES, Rule(threshold=0.85))] == [("Job", "Gender", "Age")]
-    assert [PRINTED[i] for i in pick(GAINS, LOSSES, Rule(threshold=0.9))] == [NAMES]
+    assert [PRINTED[i] for i in pick(GAINS, LOSSES, SubsetRule(threshold=0.85))] == [("Job", "Gender", "Age")]
+    assert [PRINTED[i] for i in pick(GAINS, LOSSES, SubsetRule(threshold=0.9))] == [NAMES]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_table_5_a_threshold_gives_the_paper_s_choice():
 )
 def test_table_5_no_plain_balance_gives_the_paper_s_choice(balance):
     assert PRINTED[int(np.argmax(balance(GAINS, LOSSES)))] == ("Job", "Gender", "Education")
-    assert [PRINTED[i] for i in pick(GAINS, LOSSES, Rule(weight=0.5))] == [("Job", "Gender", "Education")]
+    assert [PRINTED[i] for i in pick(GAINS, LOSSES, SubsetRule(weight=0.5))] == [("Job", "Gender", "Education")]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_table_5_no_plain_balance_gives_the_paper_s_choice(balance):
     ],
 )
 def test_table_5_gain_must_count_1_4_to_10_times_as_much_as_loss(ratio, chosen):
-    assert [PRINTED[i] for i in pick(GAINS, LOSSES, Rule(weight=ratio / (1 + ratio)))] == [chosen]
+    assert [PRINTED[i] for i in pick(GAINS, LOSSES, SubsetRule(weight=ratio / (1 + ratio)))] == [chosen]
 
 
 def test_table_5_lists_the_power_set_in_our_order():
@@ -285,7 +288,13 @@ def test_refined_clusters_are_2_anonymous_on_the_quasi_identifier(confidence):
 
 @pytest.mark.parametrize(
     "rule",
-    [Rule(threshold=0.85), Rule(threshold=0.5), Rule(threshold=0.5, over="subset"), Rule(weight=0.5), Rule(weight=0.9)],
+    [
+        SubsetRule(threshold=0.85),
+        SubsetRule(threshold=0.5),
+        SubsetRule(threshold=0.5, over="subset"),
+        SubsetRule(weight=0.5),
+        SubsetRule(weight=0.9),
+    ],
     ids=str,
 )
 def test_from_clusters_to_classes_with_the_subset_chosen_here(rule):

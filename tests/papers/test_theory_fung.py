@@ -6,8 +6,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from sequester.attacks import backward, cross, forward
-from sequester.attacks.cracks import Comparison, closed_between, closed_unforced, compare
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
 from sequester.history import History
 from series import Series, of_partitions
 

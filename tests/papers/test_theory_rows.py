@@ -1,4 +1,4 @@
-"""Section 11 of the theory: what was believed about rows as published, and the smallest example that refutes it."""
+"""What was believed about rows as published, and the smallest example against it (docs/theory.md, section 9)."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from sequester.guarantees.lifetime import (
     least_ratio,
     survival,
 )
-from sequester.methods.lifetime.group import broken
+from sequester.methods.lifetime.promise import broken
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 # l, k', the ratio as printed, and as it is.
 TABLE_1 = [

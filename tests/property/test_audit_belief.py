@@ -18,14 +18,15 @@ import sequester as sq
 from entropy import direct
 from seated import Seated, seated
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.attacks.lineages import believe_lineages
+from sequester.attacks.belief.lineages import believe_lineages
 from sequester.attacks.solvers.belief import believe
-from sequester.attacks.spread import NOISE
+from sequester.attacks.solvers.spread import NOISE
 from sequester.history.label import WHOLE_ROW, Labels, Question
 from series import Series, series
 
 often = settings(max_examples=60, deadline=None)
-# Each attribute alone is deniable, and so is their combination; whole rows make everybody's s certain (THEORY 11).
+# Each attribute alone is deniable, and so is their combination; whole rows make everybody's s certain
+# (docs/theory.md, section 9).
 ROWS = ["a z1", "a z2", "b z3", "b z4", "b z7", "b z8", "a z5", "a z6"]
 LINKED = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 4, 5], [2, 3, 6, 7]]]
 

@@ -8,8 +8,9 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from chains import Chain, chains, cut_of, finer_cuts, random_cut
-from sequester.attacks import backward, cross, forward, intersection
+from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
+from sequester.attacks.cracks import backward, cross, forward
 from sequester.errors import GuaranteeError
 from sequester.history import History
 from sequester.methods.specialize.bcf import Cuts

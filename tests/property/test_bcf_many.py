@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from chains import Chain, cut_of, finer_cuts, random_chain
-from sequester.attacks import backward, cross, forward, intersection
+from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
-from sequester.domain.build import from_tree
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
@@ -131,7 +132,7 @@ def test_what_the_intersection_forbids_at_first_is_done_once_another_split_allow
 
 
 def test_three_classes_that_have_one_value_in_common_only_together_are_not_published() -> None:
-    """abc, abd and acd: every two of them leave two values, all three leave a (THEORY 3.1)."""
+    """abc, abd and acd: every two of them leave two values, all three leave a (docs/theory.md, section 9)."""
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], *[[1, 1, 1]] * 8], np.int32)  # z, x, y
     value = np.array([0, 1, 2, 3, *(0, 1, 2, 3) * 2], np.int32)
     present = np.ones((3, 12), np.bool_)

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import join as module
+from sequester.methods.cluster.box_kernels import Records, Windows
 from sequester.methods.cluster.join import cluster
-from sequester.methods.cluster.join_kernels import TRIES, merge_windows, take_nearest
+from sequester.methods.cluster.merge_kernels import TRIES, Joining, merge_windows
+from sequester.methods.cluster.near_kernels import Hosts, Seekers, take_nearest
 from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
 from strategies import (
@@ -122,7 +124,7 @@ def joined(table: Table, order: list[int], similarity: float) -> list[Cluster]:
 @given(tables(domains=exact_domains, with_population=False), st.sampled_from([0.0, 0.5, 0.75, 0.875, 0.9375, 1.0]))
 def test_records_join_the_nearest_cluster_that_stays_similar(table: Table, similarity: float):
     """Where every cluster is safe nothing else happens."""
-    free = Requirement(KAnonymity(1), None, (), (), "each", (), (), None, ())
+    free = Requirement(KAnonymity(1))
     table = replace(table, requirement=free, sensitive=table.sensitive[:0])
     found = cluster(table.quasi, table.domains, table.guard, similarity=similarity)
     order = np.argsort(mondrian(table.quasi, table.domains, table.guard).member, kind="stable").tolist()
@@ -188,10 +190,9 @@ def test_unsafe_clusters_merge_with_the_nearest(table: Table, attributes: int, s
     order, member = np.arange(table.records), np.empty(table.records, np.int64)
     first_leaf = np.arange(attributes + 1, dtype=np.int64) * table.records
     position = np.concatenate([domain.position for domain in domains]).astype(np.float32)
-    merge_windows(
-        quasi.T.copy(), everybody, everybody, table.guard.values, order, np.zeros(1, np.int64),
-        np.array([table.records]), position, first_leaf, table.guard.limits, 0.0, 1000, False, member,
-    )  # fmt: skip
+    records = Records(quasi.T.copy(), table.guard.values, position, first_leaf)
+    windows = Windows(order, np.zeros(1, np.int64), np.array([table.records]))
+    merge_windows(records, everybody, everybody, windows, table.guard.limits, Joining(0.0, 1000, False), member)
     found = {frozenset(np.flatnonzero(member == number).tolist()) for number in member}
     assert found == Merging(table, [frozenset([record]) for record in range(table.records)]).run()
     assert sorted(order.tolist()) == everybody.tolist()
@@ -226,7 +227,7 @@ def many(seed: int, *, records: int = 3000, k: int = 4) -> Table:
     quasi = np.array([random.integers(0, domain.size, records) for domain in domains], np.int32)
     sensitive = random.choice(4, records, p=[0.4, 0.3, 0.2, 0.1])[None, :].astype(np.int32)
     bound = Confidence.uniform(0.5, 4)
-    required = Requirement(KAnonymity(k), None, ("s",), (SENSITIVE[-1],), "each", (bound,), (None,), None, (None,))
+    required = Requirement(KAnonymity(k), None, (Protected("s", SENSITIVE[-1], (bound,)),))
     return Table(domains, quasi, sensitive, required)
 
 
@@ -287,7 +288,7 @@ def test_a_similarity_is_between_0_and_1(similarity):
 
 def test_clusters_refuse_a_k_map():
     quasi = np.zeros((1, 2), np.int32)
-    required = Requirement(KAnonymity(1), KMap(1), (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1), KMap(1))
     guard = ClassGuard.of(required, np.zeros((0, 2), np.int32), population=quasi)
     with pytest.raises(PolicyError, match="k_map needs classes whose boxes do not overlap"):
         cluster(quasi, (flat(2),), guard)
@@ -303,7 +304,8 @@ def test_everybody_takes_the_nearest_that_is_left(seed: int, seekers: int, hosts
     begin = random.integers(0, hosts, seekers)
     end = np.minimum(begin + random.integers(0, hosts + 1, seekers), hosts)
     place = np.minimum(begin + random.integers(0, hosts + 1, seekers), end)
-    found = take_nearest(box, boxes[0].copy(), boxes[1].copy(), begin, end, place, of, *points.copy(), hosts, once)
+    looking = Seekers(box, begin, end, place)
+    found = take_nearest(looking, boxes[0].copy(), boxes[1].copy(), Hosts(of, *points.copy()), hosts, once)
     low, high, left = boxes[0].copy(), boxes[1].copy(), set(range(hosts))
     for seeker in range(seekers):
         own = box[seeker]
@@ -325,5 +327,6 @@ def test_hosts_out_of_reach_are_not_looked_at():
     low = np.zeros((1, 1))
     hosts = np.array([[0.1], [0.9], [0.8], [0.05]])
     nothing, four, where = np.zeros(1, np.int64), np.array([4]), np.array([2])
-    found = take_nearest(nothing, low, low.copy(), nothing, four, where, np.full(4, -1), hosts, hosts, 1, False)
+    looking = Seekers(nothing, nothing, four, where)
+    found = take_nearest(looking, low, low.copy(), Hosts(np.full(4, -1), hosts, hosts), 1, False)
     assert found.tolist() == [2]

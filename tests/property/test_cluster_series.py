@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from sequester.attacks.audit import audit_histories
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
+from sequester.methods.cluster import arrivals
 from sequester.methods.cluster import recluster as module
 from sequester.methods.cluster.join import cluster
 from sequester.methods.cluster.recluster import recluster
@@ -233,7 +234,7 @@ def test_places_are_matched_at_the_least_loss_together() -> None:
 @pytest.mark.parametrize("pairs", [0, 10**6])
 @pytest.mark.parametrize("seed", range(3))
 def test_many_places_are_filled_in_turn_or_by_matching(monkeypatch, seed: int, pairs: int) -> None:
-    monkeypatch.setattr(module, "_MATCHED", pairs)
+    monkeypatch.setattr(arrivals, "MATCHED", pairs)
     random = np.random.default_rng(seed)
     world = World(random.integers(0, 20, (300, 2)), random.integers(0, 4, 300), k=3, c=Fraction(6, 10), leaves=20)
     world.present[:200] = True
@@ -270,7 +271,7 @@ def test_a_place_that_nobody_can_take_is_hidden_among_near_ones(monkeypatch, see
         world.present[:] = True
         world.present[:6] = world.present[15:180:8] = world.present[8] = False
         if not gather:
-            monkeypatch.setattr(module._Table, "_gather", lambda *_: None)
+            monkeypatch.setattr(module, "gather", lambda *_: None)
         losses.append(ail(world.release(), world.domains))
         assert world.findings(["insider"]) == []
     assert losses[0] < 0.95 * losses[1]

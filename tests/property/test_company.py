@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pods import HALF, Panel, Story, classes, company, is_world, panels, shifted, wrong
 from seated import seated
 from sequester.attacks import tracing
-from sequester.attacks.proven import check_pods, proven
+from sequester.attacks.pods import check_pods
 from sequester.methods.pods import make as maker
-from sequester.methods.pods.company import labels_of, spared
+from sequester.methods.pods.classes.company import labels_of, spared
 from sequester.methods.pods.make import make
 from worlds import Knowledge, TooMany
 
@@ -80,7 +80,7 @@ def test_company_that_an_audit_claims_is_never_more_than_the_owners_in_all_world
     except TooMany:
         assume(False)
     assert claimed <= fewest
-    found = proven("tracing", replace(history, inferred=claimed), witness)
+    found = tracing.ATTACK.by_pods(replace(history, inferred=claimed), witness, 0)
     assert found is not None
     assert found.findings == []
     assert found.measure is not None
@@ -114,9 +114,9 @@ def test_rows_with_company_are_not_looked_at_by_the_program(monkeypatch: pytest.
         witness = check_pods(histories, rows, case.seats(histories[0].people))
         assert witness is not None
         enough = int(witness.owners(history).min())
-        proven("tracing", replace(history, inferred=enough), witness)
+        tracing.ATTACK.by_pods(replace(history, inferred=enough), witness, 0)
         assert asked == []
-        proven("tracing", replace(history, inferred=enough + 1), witness)
+        tracing.ATTACK.by_pods(replace(history, inferred=enough + 1), witness, 0)
         assert asked == [enough + 1]
         asked.clear()
 

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks import backward, cracks, cross, forward
-from sequester.attacks.buddies import assign
-from sequester.attacks.cracks import closed_between, closed_unforced, compare
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks.comparison import closed_between, closed_unforced, compare
 from sequester.attacks.finding import Result
+from sequester.attacks.solvers.buddies import assign
 from series import Series, of_partitions, series
 
 SETTINGS = settings(max_examples=120, deadline=None)
@@ -416,7 +416,7 @@ def test_where_boxes_are_too_many_to_compare_safe_releases_are_measured_by_a_low
     k = int(sizes.min())
     for attack in (forward, cross, backward):
         exact = attack.find(truth.history(k=k)).measure
-        with patch.object(cracks, "_LIMIT", 0):
+        with patch("sequester.attacks.cracks.comparison._LIMIT", 0):
             result = attack.find(truth.history(k=k))
         assert result.findings == []
         assert (result.measure is None) == (exact is None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sequester.arrays import row_groups
 from sequester.guarantees.anonymity import KAnonymity
-from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.closeness import TCloseness
 from sequester.guarantees.confidence import AlphaK
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 
@@ -113,7 +113,7 @@ def test_recursive_c_of_a_skewed_class_is_too_small_in_pycanon():
 def test_closeness_of_categories_agrees_with_the_equal_distance(drawn):
     frame, counts = both(drawn)
     assert math.isclose(
-        ask(pycanon.t_closeness, frame, QUASI, SENSITIVE), Closeness(0).observed(counts).max(), abs_tol=1e-12
+        ask(pycanon.t_closeness, frame, QUASI, SENSITIVE), TCloseness(0).observed(counts).max(), abs_tol=1e-12
     )
 
 
@@ -124,5 +124,5 @@ def test_closeness_of_numbers_agrees_with_the_ordered_distance(drawn):
     present = {value for *_, value in drawn}
     assume(len(present) > 1)
     frame, counts = both(drawn, text=False)
-    ours = Closeness(0, "ordered").observed(counts[:, sorted(present)]).max()
+    ours = TCloseness(0, "ordered").observed(counts[:, sorted(present)]).max()
     assert math.isclose(ask(pycanon.t_closeness, frame, QUASI, SENSITIVE), ours, abs_tol=1e-12)

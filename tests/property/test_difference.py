@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.attacks import difference
-from sequester.attacks.difference_cells import directions
-from sequester.attacks.difference_size import determined
-from sequester.attacks.difference_value import generalized, nested
+from sequester.attacks.difference.cells import directions
+from sequester.attacks.difference.size import determined
+from sequester.attacks.difference.value import generalized, nested
 from sequester.attacks.finding import Finding
 from series import Series, of_partitions, series
 

@@ -11,7 +11,7 @@ from sequester.domain import notation
 from sequester.domain.build import observe
 from sequester.domain.extend import extend, gains, grows_from, places
 from sequester.domain.tree import from_tree
-from sequester.policy.model import QuasiIdentifier
+from sequester.policy.attributes import QuasiIdentifier
 
 CATEGORY = QuasiIdentifier(role="quasi-identifier", missing="category")
 NUMBER = QuasiIdentifier(role="quasi-identifier", kind="number", missing="category")

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.policy import Policy
 from sequester.publish.feasible import may_be_hidden

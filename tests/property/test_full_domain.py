@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
-from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.closeness import TCloseness
 from sequester.guarantees.confidence import AlphaK, Confidence
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.cells import classify
 from sequester.methods.classes import Classes
 from sequester.methods.full_domain.search import full_domain
@@ -145,15 +145,15 @@ def test_no_node_of_the_lattice_is_better_for_any_loss(table: Table, suppression
 
 VALUES = SENSITIVE[-1]
 ALONE = {
-    "k": {},
-    "k-map": {"k_map": KMap(3)},
-    "confidence": {"confidence": (Confidence.uniform(0.6, VALUES.size),)},
-    "alpha": {"alpha": (AlphaK.of({"s0": 0.4}, VALUES.names[0]),)},
-    "distinct": {"diversity": DistinctDiversity(2)},
-    "entropy": {"diversity": EntropyDiversity(1.8)},
-    "recursive": {"diversity": RecursiveDiversity.of(1.5, 2)},
+    "k": None,
+    "k-map": KMap(3),
+    "confidence": Confidence.uniform(0.6, VALUES.size),
+    "alpha": AlphaK.of({"s0": 0.4}, VALUES.names[0]),
+    "distinct": DistinctDiversity(2),
+    "entropy": EntropyDiversity(1.8),
+    "recursive": RecursiveDiversity.of(1.5, 2),
     **{
-        f"closeness {distance}": {"closeness": (Closeness(0.3, distance, levels=VALUES.starts),)}
+        f"closeness {distance}": TCloseness(0.3, distance, levels=VALUES.starts)
         for distance in ("equal", "ordered", "hierarchical")
     },
 }
@@ -170,11 +170,10 @@ def plain_tables(draw: st.DrawFn, criterion: str) -> Table:
     if criterion == "k-map":
         people = np.array(draw(st.lists(cell, max_size=40)), np.int32).reshape(-1, len(rows)).T
         population = np.hstack([rows, people])[:-1]
-    none = {"k_map": None, "confidence": (None,), "alpha": (None,), "diversity": None, "closeness": (None,)}
-    required = Requirement(
-        k=KAnonymity(draw(st.integers(1, 3))), names=("s",), domains=(VALUES,), combine="each",
-        **(none | ALONE[criterion]),
-    )  # fmt: skip
+    alone = ALONE[criterion]
+    known = alone if isinstance(alone, KMap) else None
+    protected = Protected("s", VALUES, () if alone is None or known is not None else (alone,))
+    required = Requirement(KAnonymity(draw(st.integers(1, 3))), known, (protected,))
     return Table(domains, rows[:-1].copy(), rows[-1:].copy(), required, population)
 
 
@@ -213,7 +212,7 @@ def test_more_attributes_than_one_word_can_hold_are_told_apart(data):
         for attribute in data.draw(st.sets(st.integers(0, 9), max_size=3)):
             other[attribute] = data.draw(st.sampled_from([0, 1, 98, 99]))
         rows.append(other)
-    required = Requirement(KAnonymity(data.draw(st.integers(1, 2))), None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(data.draw(st.integers(1, 2))))
     table = Table(domains, np.array(rows, np.int32).T, np.zeros((0, len(rows)), np.int32), required)
     suppression = data.draw(suppressions)
     budget = int(Fraction(str(suppression)) * len(rows))
@@ -248,7 +247,7 @@ def test_cells_are_numbered_apart_exactly_when_they_differ(data):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_nothing_is_lost_where_every_record_is_safe_as_it_is(loss):
-    required = Requirement(KAnonymity(1), None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1))
     table = Table((flat(3), flat(2)), np.array([[0, 1, 2], [1, 0, 1]], np.int32), np.zeros((0, 3), np.int32), required)
     found = full_domain(table.quasi, table.domains, table.guard, loss=loss)
     assert found.levels == (0, 0)
@@ -257,7 +256,7 @@ def test_nothing_is_lost_where_every_record_is_safe_as_it_is(loss):
 
 
 def test_a_lattice_beyond_all_bounds_is_a_policy_error():
-    required = Requirement(KAnonymity(1), None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1))
     table = Table((flat(2),) * 25, np.zeros((25, 1), np.int32), np.zeros((0, 1), np.int32), required)
     with pytest.raises(PolicyError, match="the lattice of full-domain has over 20,000,000 nodes"):
         full_domain(table.quasi, table.domains, table.guard)
@@ -267,8 +266,7 @@ def test_the_guard_is_left_as_it_was():
     """What is suppressed changes the table that closeness compares with, in a copy."""
     quasi = np.repeat([0, 1, 2, 3], [12, 12, 12, 3]).astype(np.int32)[None, :]
     sensitive = np.append(np.tile(np.arange(4), 9), [0, 0, 0]).astype(np.int32)[None, :]
-    none = (None,)
-    required = Requirement(KAnonymity(2), None, ("s",), (VALUES,), "each", none, none, None, (Closeness(0.2, "equal"),))
+    required = Requirement(KAnonymity(2), None, (Protected("s", VALUES, (TCloseness(0.2, "equal"),)),))
     table = Table((flat(4),), quasi, sensitive, required)
     guard = table.guard
     before = [array.copy() for array in guard.limits[1:]]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sequester.attacks.audit import audit_histories
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History

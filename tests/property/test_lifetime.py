@@ -19,10 +19,12 @@ from sequester.guarantees.lifetime import Strategy, survival
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
-from sequester.methods.lifetime.group import _Table, broken, group, prospects
+from sequester.methods.lifetime.allowance import Allowance
+from sequester.methods.lifetime.group import group
 from sequester.methods.lifetime.neighborhoods import neighborhoods
+from sequester.methods.lifetime.promise import broken, prospects
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 from series import Series, series
 
 SHORT = [
@@ -184,7 +186,7 @@ def test_whoever_of_a_neighborhood_has_what_the_same_people_are_left_out(seed: i
         codes = np.ascontiguousarray(points.T.astype(np.int32))
         past = Past((history,), everybody, (value.astype(np.int32),), np.zeros(people, np.bool_))
         _, survivals, share = prospects(past, lifetime)
-        size = _Table(codes, history.domains, guard_of(1, people), survivals, share).neighbors()
+        size = Allowance(codes, history.domains, guard_of(1, people), survivals, share).neighbors()
         where = neighborhoods(codes, history.domains, size=size)
         left = left_out(history, value, points, lifetime)
         some += 0 < len(left) < people

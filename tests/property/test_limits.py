@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from sequester.errors import PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
-from sequester.guarantees.closeness import Closeness
+from sequester.guarantees.closeness import TCloseness
 from sequester.guarantees.confidence import AlphaK, Confidence, bounds_of
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
 from sequester.methods.loops.tree import safe_classes
@@ -49,12 +49,9 @@ def test_a_class_is_safe_exactly_when_every_criterion_of_every_view_holds(table:
 
 def single(values: int, **criteria) -> Requirement:
     """A requirement over one sensitive attribute."""
-    given = {"confidence": None, "alpha": None, "closeness": None} | criteria
-    diversity = given.pop("diversity", None)
-    k = given.pop("k", KAnonymity(1))
-    tuples = {name: (criterion,) for name, criterion in given.items()}
+    k = criteria.pop("k", KAnonymity(1))
     domain = next(domain for domain in SENSITIVE if domain.size == values)
-    return Requirement(k=k, k_map=None, names=("s",), domains=(domain,), combine="each", diversity=diversity, **tuples)
+    return Requirement(k, None, (Protected("s", domain, tuple(criteria.values())),))
 
 
 NAMES = [f"s{index}" for index in range(5)]
@@ -80,7 +77,7 @@ CASES = {
         for c, first in [(0.5, 1), (3.0, 1), (1.0, 2), (1.7, 3), (4.0, 5), (9.0, 6)]
     },
     **{
-        f"closeness {distance} {t}": single(5, closeness=Closeness(t, distance, levels=LEVELS))
+        f"closeness {distance} {t}": single(5, closeness=TCloseness(t, distance, levels=LEVELS))
         for distance in ("equal", "ordered", "hierarchical")
         for t in (0.0, 0.15, 0.4)
     },
@@ -120,9 +117,7 @@ def test_hereditary_limits_never_call_a_part_of_an_unsafe_class_safe(data):
 @often
 @given(tables(domains=st.just((flat(2),)), with_population=False))
 def test_hereditary_limits_are_k_and_distinct_diversity(table: Table):
-    kept = table.requirement.diversity if isinstance(table.requirement.diversity, DistinctDiversity) else None
-    none = (None,) * len(table.requirement.names)
-    fewer = replace(table.requirement, confidence=none, alpha=none, closeness=none, diversity=kept)
+    fewer = table.only(DistinctDiversity).requirement
     guard = table.guard
     everyone = np.arange(table.records)
     expected = replace(table, requirement=fewer).judge().safe([everyone])[0]

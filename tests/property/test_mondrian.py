@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sequester.errors import PolicyError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.confidence import Confidence
-from sequester.guarantees.requirement import Requirement
+from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.mondrian.cut import mondrian
 from strategies import (
@@ -110,7 +110,8 @@ def assert_sound(table: Table, classes) -> None:
         assert len(part) >= required.k.k
         if required.k_map is not None:
             assert inside(table.quasi[:, part], table.population).sum() >= required.k_map.k
-        for bound, values in zip(required.confidence, table.sensitive, strict=True):
+        for protected, values in zip(required.sensitive, table.sensitive, strict=True):
+            bound = next((one for one in protected.criteria if isinstance(one, Confidence)), None)
             if bound is not None and required.combine != "joint":
                 counts = Counter(values[part].tolist())
                 assert all(count <= bound.bounds[value] * len(part) for value, count in counts.items())
@@ -159,7 +160,7 @@ def test_relaxed_cuts_stop_only_where_no_class_can_be_halved(table: Table):
 @given(tables(domains=any_domains, with_population=False))
 def test_relaxed_cuts_with_k_alone_leave_under_2k_records_or_equal_ones(table: Table):
     k = min(table.requirement.k.k, table.records)
-    required = Requirement(KAnonymity(k), None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(k))
     table = replace(table, requirement=required, sensitive=table.sensitive[:0])
     classes = mondrian(table.quasi, table.domains, table.guard, cuts="relaxed")
     assert_sound(table, classes)
@@ -180,9 +181,7 @@ def test_gain_cuts_take_the_best_safe_cut_every_time(table: Table):
 @given(tables(domains=exact_domains, most_records=40, with_population=False))
 def test_gain_cuts_with_k_alone_take_the_best_cut_every_time(table: Table):
     """No sensitive attribute and no population: the loop that keeps only the best cut."""
-    required = Requirement(
-        KAnonymity(min(table.requirement.k.k, table.records)), None, (), (), "each", (), (), None, ()
-    )
+    required = Requirement(KAnonymity(min(table.requirement.k.k, table.records)))
     table = replace(table, requirement=required, sensitive=table.sensitive[:0])
     assert partition(mondrian(table.quasi, table.domains, table.guard)) == recursion(table, best_gain)
 
@@ -247,7 +246,7 @@ def test_every_tight_box_fits_k_people_of_the_population(table: Table, cuts):
 
 
 def test_relaxed_cuts_refuse_a_k_map():
-    required = Requirement(KAnonymity(1), KMap(1), (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1), KMap(1))
     quasi = np.zeros((1, 2), np.int32)
     guard = ClassGuard.of(required, np.zeros((0, 2), np.int32), population=quasi)
     with pytest.raises(PolicyError, match="k_map needs classes whose boxes do not overlap"):
@@ -260,10 +259,10 @@ def large_table(seed: int, *, protected: bool, records: int = 3000) -> Table:
     quasi = np.array([rng.integers(0, domain.size, records) for domain in domains], np.int32)
     domain = SENSITIVE[-1]
     sensitive = rng.choice(domain.size, records, p=[0.4, 0.3, 0.2, 0.1])[None, :].astype(np.int32)
-    required = Requirement(KAnonymity(4), None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(4))
     if protected:
         bound = Confidence.uniform(0.5, domain.size)
-        required = Requirement(KAnonymity(4), None, ("s",), (domain,), "each", (bound,), (None,), None, (None,))
+        required = Requirement(KAnonymity(4), None, (Protected("s", domain, (bound,)),))
     return Table(domains, quasi, sensitive if protected else sensitive[:0], required)
 
 

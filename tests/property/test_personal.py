@@ -19,7 +19,7 @@ from sequester.domain.cover import of_nodes
 from sequester.domain.nodes import generality, grade, is_value, may_be, with_nodes
 from sequester.domain.tree import from_tree
 from sequester.ledger import Key
-from sequester.metrics.gain import sensitive_gain, sensitive_loss
+from sequester.methods.research.subset.gains import sensitive_gain, sensitive_loss
 
 KEY = Key.of_text("a key for tests only")
 TREE: dict[str, Any] = {

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.blind import make_blind
-from sequester.methods.pods.blind_types import even_chances, filled_up, nearest_groups
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.blind.make import make_blind
+from sequester.methods.pods.blind.types import even_chances, filled_up, nearest_groups
+from sequester.methods.pods.task import LabelBounds
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
 
-def bounds(answers: list[list[int]], share: Fraction) -> Bounds:
+def bounds(answers: list[list[int]], share: Fraction) -> LabelBounds:
     table = np.array(answers, np.int32)
-    return Bounds(table, tuple((share,) * (int(row.max()) + 1) for row in table))
+    return LabelBounds(table, tuple((share,) * (int(row.max()) + 1) for row in table))
 
 
 def most(found: list[Belief]) -> Fraction:
@@ -51,7 +51,11 @@ LABELS = {
     "two sensitive columns": (bounds([[0, 0, 1, 1], [0, 1, 0, 1]], HALF), HALF, FOUR),
     "a column that stays": (bounds([[0, 0, 1, 1]], HALF), HALF, THREE),
     "labels that fit unevenly": (bounds([[0, 1, 2, 2], [0, 1, 2, 1]], HALF), HALF, THREE),
-    "a value with a bound of its own": (Bounds(np.array([[0, 1, 2]], np.int32), ((THIRD, HALF, HALF),)), THIRD, THREE),
+    "a value with a bound of its own": (
+        LabelBounds(np.array([[0, 1, 2]], np.int32), ((THIRD, HALF, HALF),)),
+        THIRD,
+        THREE,
+    ),
 }
 SERIES = [
     pytest.param(given, bound, present, id=f"{name}, {when}")
@@ -61,7 +65,7 @@ SERIES = [
 
 
 @pytest.mark.parametrize(("given", "bound", "present"), SERIES)
-def test_nobody_is_above_the_bound(given: Bounds, bound: Fraction, present: Any) -> None:
+def test_nobody_is_above_the_bound(given: LabelBounds, bound: Fraction, present: Any) -> None:
     """To somebody who is even told who is in which pod and what its labels are; so to all who know less."""
     places = tuple(tuple(np.random.default_rng(number).integers(0, 16, 5).tolist()) for number in range(len(present)))
     # With k = 2 every class would be one pod; with 4 classes mix them, and cuts are tried, too.

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.history.seats import Seats
-from sequester.methods.pods.make import _idle, make
-from sequester.methods.pods.task import Bounds, Task
+from sequester.methods.pods.make import make
+from sequester.methods.pods.seated import _idle
+from sequester.methods.pods.task import LabelBounds, PodTask
 
 THIRD = Fraction(1, 3)
 
@@ -128,7 +129,7 @@ def test_a_value_that_needs_few_seats_sits_with_those_that_need_more() -> None:
 @given(st.lists(st.sampled_from([None, HALF, THIRD, Fraction(1, 4), Fraction(2, 3)]), min_size=1, max_size=6))
 def test_fewest_seats_are_those_of_the_smallest_pod_there_is(shares: list[Fraction | None]) -> None:
     labels = range(len(shares))
-    bounds = Bounds(
+    bounds = LabelBounds(
         np.array([[-1 if share is None else number for number, share in enumerate(shares)]], np.int32),
         (tuple(share or Fraction(1) for share in shares),),
     )
@@ -169,11 +170,11 @@ def test_no_fewer_decoys_than_the_commonest_value_needs(panel: Panel) -> None:
 def test_two_of_three_may_have_one_label_where_that_takes_fewer_decoys(share: Fraction, decoys: int) -> None:
     people = 120
     label = np.where(np.arange(people) % 3 < 2, 0, 1).astype(np.int32)
-    task = Task(
+    task = PodTask(
         codes=np.random.default_rng(3).integers(0, 9, (2, people)).astype(np.int32),
         domains=(from_values(["0", "1", "2", "3", "4", "5", "6", "7", "8"]),) * 2,
         label=label,
-        bounds=Bounds(np.array([[0, 1]], np.int32), ((share, share),)),
+        bounds=LabelBounds(np.array([[0, 1]], np.int32), ((share, share),)),
         person=np.full(people, -1, np.int64),
         before=Seats.none(),
         label_before=np.zeros(0, np.int32),

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
-from sequester.domain.build import from_numbers
+from sequester.domain.kinds.number import from_numbers
 from sequester.methods.pods import make as maker
-from sequester.methods.pods import many, many_cuts, many_order, many_share
+from sequester.methods.pods.many import couples, cut_kernels, order, share_kernels
 
 
 def published(panel: Panel, *, kept: bool = True) -> Story:
@@ -65,7 +65,7 @@ def table(people: int, values: int, releases: int, seed: int) -> Table:
 
 def series(panel: Table, *, threads: int = 2, **options: object) -> Published:
     """In parts as small as there are, so that threads and windows have something to do."""
-    small = [(many, 50), (many_cuts, 40), (many_order, 60), (many_share, 128)]
+    small = [(couples, 50), (cut_kernels, 40), (order, 60), (share_kernels, 128)]
     with ExitStack() as patched:
         for module, part in small:
             patched.enter_context(patch.object(module, "_PART", part))

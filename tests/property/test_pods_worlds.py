@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from pods import HALF, Panel, Story, panels, wrong
-from sequester.methods.pods.task import Made, Task
+from sequester.methods.pods.task import MadePods, PodTask
 from worlds import Class, Column, Knowledge, Label, Published, TooMany
 
 BLIND = pytest.mark.parametrize("blind", [False, True], ids=["pods", "blind pods"])
@@ -203,7 +203,7 @@ def test_what_rows_of_two_classes_have_in_common_is_not_bounded_by_pods() -> Non
     assert Fraction(common["a"], common.total()) == Fraction(2, 3)
 
 
-def _sensitive_cells_only(task: Task) -> Made:
+def _sensitive_cells_only(task: PodTask) -> MadePods:
     """A maker that takes anybody with another first cell as a partner: what must not be done."""
     order = np.lexsort((task.bounds.answers[0][task.label],))
     pod = np.empty(len(task), np.int32)
@@ -212,7 +212,7 @@ def _sensitive_cells_only(task: Task) -> Made:
     seat[order] = np.arange(len(task)) % 2
     place = np.zeros(len(task), np.int32)
     nobody = np.zeros(0, np.int64)
-    return Made(
+    return MadePods(
         member=place,
         lo=task.codes.min(1, keepdims=True),
         hi=task.codes.max(1, keepdims=True),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from churn import LEAVES, begin, guard_of, next_release
 from sequester.attacks import breach
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError, PolicyError
 from sequester.guarantees.lifetime import Strategy
 from sequester.guarantees.requirement import Requirement
@@ -24,9 +24,12 @@ from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.lifetime.regions import Earlier, Registry, Values, regions
+from sequester.methods.research.registration.earlier import Earlier
+from sequester.methods.research.registration.regions import regions
+from sequester.methods.research.registration.registry import Registry
+from sequester.methods.research.registration.values import Values
 from sequester.policy import Policy
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 
 STRATEGIES = [
     Lifetime(l=2.0, releases=1),
@@ -247,7 +250,7 @@ def test_what_is_left_of_everybody_is_what_all_boxes_around_her_leave(seed: int,
     )
     earlier = Earlier.of(histories, columns, registry)
     left, kept = earlier.left(columns, strategy)
-    found = np.array([[(registry.crowd.points == point[empty.links]).all(axis=1).argmax()] for point in points])[:, 0]
+    found = np.array([[(registry.points.codes == point[empty.links]).all(axis=1).argmax()] for point in points])[:, 0]
     for view, history in enumerate(histories):
         for (person, code), (survives, times) in survivals(history, points).items():
             if code == 0:

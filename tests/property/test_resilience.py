@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks.lineages import believe_lineages
-from sequester.attacks.resilience import resilience
+from sequester.attacks.belief.lineages import believe_lineages
+from sequester.attacks.belief.resilience import resilience
 from sequester.attacks.solvers.belief import believe
-from sequester.attacks.spread import NOISE, Spread, mean_of
+from sequester.attacks.solvers.spread import NOISE, BeliefSpread, mean_of
 from sequester.history import History
 from sequester.history.seats import Seats
 from series import Series, of_partitions, series
@@ -184,15 +184,15 @@ def test_without_seats_there_is_belief_alone_and_the_same_seed_tells_the_same(on
 def test_everybody_known_leaves_nobody_to_speak_of() -> None:
     history = of_partitions([[[0, 1], [2, 3]]], "abab").history()
     found = resilience(history, known=(1.0,))[1.0]
-    assert found.belief == Spread(0, 0.0, 0.0, (0.0, 0.0, 0.0))
+    assert found.belief == BeliefSpread(0, 0.0, 0.0, (0.0, 0.0, 0.0))
 
 
 def test_a_spread_counts_what_is_above_a_step_by_more_than_noise() -> None:
     largest = np.array([0.5, 0.5 + NOISE / 2, 0.8, 0.95, 1.0])
-    found = Spread.of(largest, np.array([0.5, 0.5, 0.2, 0.05, 1.0]))
+    found = BeliefSpread.of(largest, np.array([0.5, 0.5, 0.2, 0.05, 1.0]))
     assert found.above == (0.6, 0.6, 0.4)
     assert found.right == 0.5
-    both = mean_of([found, Spread(5, 0.6, 0.4, (0.2, 0.0, 0.0))])
+    both = mean_of([found, BeliefSpread(5, 0.6, 0.4, (0.2, 0.0, 0.0))])
     assert both.above == pytest.approx((0.4, 0.3, 0.2))
     assert both.most == 1.0
     assert both.right == 0.5

@@ -9,15 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sequester.attacks import (
-    backward,
-    cross,
-    deniability,
-    difference,
-    forward,
-    intersection,
-    tracing,
-)
+from sequester.attacks import deniability, difference, intersection, tracing
+from sequester.attacks.cracks import backward, cross, forward
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.series_guard.guard import SeriesGuard, Verdict

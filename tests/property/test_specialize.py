@@ -26,7 +26,7 @@ any_domains = st.lists(hierarchies(), min_size=1, max_size=4)
 # What a step saves is exact in these, so that which of two is better does not depend on the order of additions.
 exact_domains = st.lists(hierarchies(sizes=(1, 2, 4, 8), most_levels=2, scale=64), min_size=1, max_size=4)
 
-K5 = Requirement(KAnonymity(5), None, (), (), "each", (), (), None, ())
+K5 = Requirement(KAnonymity(5))
 
 Interval = tuple[int, int]
 Cut = list[list[Interval]]  # per attribute

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sequester as sq
-from sequester.domain.build import from_values
 from sequester.domain.hierarchy import with_blank
+from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 
 DOMAIN = with_blank(from_values("abc"))

@@ -16,9 +16,11 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.cluster import subset as methods
-from sequester.methods.cluster.subset import Rule, choose, pick, refine, score, subsets
 from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.research.subset import choice as methods
+from sequester.methods.research.subset import search
+from sequester.methods.research.subset.choice import SubsetRule, choose, pick, score, subsets
+from sequester.methods.research.subset.refine import refine
 from strategies import Table, flat, hierarchies, members, partition, promises_hold, tables
 
 often = settings(max_examples=120, deadline=None)
@@ -26,13 +28,13 @@ often = settings(max_examples=120, deadline=None)
 # Scores are multiples of 1 / 24: they tie often, and those that differ do so by more than the tolerance.
 STEPS = 24
 rules = st.builds(
-    Rule,
+    SubsetRule,
     threshold=st.integers(0, STEPS).map(lambda n: n / STEPS),
     over=st.sampled_from(["all", "subset"]),
-) | st.builds(Rule, weight=st.integers(0, 8).map(lambda n: n / 8), over=st.sampled_from(["all", "subset"]))
+) | st.builds(SubsetRule, weight=st.integers(0, 8).map(lambda n: n / 8), over=st.sampled_from(["all", "subset"]))
 
 
-def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: Rule) -> tuple[int, ...]:
+def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: SubsetRule) -> tuple[int, ...]:
     """Every subset in turn, in exact fractions."""
     everything = tuple(range(len(gain)))
     best = None
@@ -52,7 +54,9 @@ def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: Rule) -> tup
     return everything if best is None else best[1]
 
 
-def scored(monkeypatch, gain: np.ndarray, loss: np.ndarray, rule: Rule, *, power_set: int) -> list[tuple[int, ...]]:
+def scored(
+    monkeypatch, gain: np.ndarray, loss: np.ndarray, rule: SubsetRule, *, power_set: int
+) -> list[tuple[int, ...]]:
     """What is chosen when the attributes of the clusters have these scores (attributes, clusters)."""
     monkeypatch.setattr(methods, "POWER_SET", power_set)
     monkeypatch.setattr(methods, "quasi_gain", lambda *_, lambda_1: gain / lambda_1)
@@ -100,17 +104,17 @@ def test_fourteen_attributes_are_chosen_as_by_trying_all_subsets(monkeypatch, ov
     rng = np.random.default_rng(14)
     gain, loss = rng.random((14, 8)), rng.random((14, 8))
     for threshold in (0.2, 0.35, 0.5, 0.9):
-        rule = Rule(threshold=threshold, over=over)
+        rule = SubsetRule(threshold=threshold, over=over)
         searched = scored(monkeypatch, gain, loss, rule, power_set=12)
         assert searched == scored(monkeypatch, gain, loss, rule, power_set=14)
 
 
 @pytest.mark.parametrize(("over", "threshold"), [("all", 0.25), ("subset", 0.8)])
 def test_a_search_that_is_cut_short_still_gains_enough(monkeypatch, over, threshold):
-    monkeypatch.setattr(methods, "LONGEST_SEARCH", 20)
+    monkeypatch.setattr(search, "LONGEST_SEARCH", 20)
     rng = np.random.default_rng(3)
     gain = rng.random((20, 10))
-    found = scored(monkeypatch, gain, gain, Rule(threshold=threshold, over=over), power_set=12)
+    found = scored(monkeypatch, gain, gain, SubsetRule(threshold=threshold, over=over), power_set=12)
     for chosen, own in zip(found, gain.T, strict=True):
         assert own[list(chosen)].sum() >= threshold * (20 if over == "all" else len(chosen)) > 0
 
@@ -119,11 +123,15 @@ def test_scores_that_differ_by_rounding_alone_are_equal(monkeypatch):
     loss = np.array([[0.1 + 0.2], [0.3], [0.9]])
     assert loss[0, 0] > loss[1, 0]
     gain = np.array([[0.7], [0.1 * 7], [0.1 + 0.6]])
-    assert pick(gain, loss, Rule(threshold=0.7)).tolist() == [0]
-    assert pick(np.zeros((3, 1)), loss, Rule(weight=0.5)).tolist() == [0]
+    assert pick(gain, loss, SubsetRule(threshold=0.7)).tolist() == [0]
+    assert pick(np.zeros((3, 1)), loss, SubsetRule(weight=0.5)).tolist() == [0]
     assert 0.3 - 0.2 < 0.4 - 0.3
     tied = scored(
-        monkeypatch, np.array([[0.3], [0.4]]), np.array([[0.2], [0.3]]), Rule(weight=0.5, over="subset"), power_set=12
+        monkeypatch,
+        np.array([[0.3], [0.4]]),
+        np.array([[0.2], [0.3]]),
+        SubsetRule(weight=0.5, over="subset"),
+        power_set=12,
     )
     assert tied == [(0,)]
 
@@ -138,7 +146,7 @@ def test_many_clusters_are_chosen_as_each_alone(monkeypatch):
     domains = (flat(5), flat(9, position=np.arange(9) / 8), flat(2))
     ends = np.sort(np.stack([rng.integers(0, d.size, (2, 50)) for d in domains]), axis=1).astype(np.int32)
     lo, hi = ends[:, 0], ends[:, 1]
-    rule = Rule(threshold=0.4)
+    rule = SubsetRule(threshold=0.4)
     alone = np.column_stack([choose(lo[:, [c]], hi[:, [c]], domains, rule) for c in range(50)])
     monkeypatch.setattr(methods, "_CELLS", 30)
     assert np.array_equal(choose(lo, hi, domains, rule), alone)
@@ -149,7 +157,7 @@ def test_many_clusters_are_chosen_as_each_alone(monkeypatch):
 @pytest.mark.parametrize("wrong", [{}, {"threshold": 0.5, "weight": 0.5}, {"threshold": 1.1}, {"weight": -0.1}])
 def test_a_rule_has_a_threshold_or_a_weight(wrong):
     with pytest.raises(ValueError, match="by a threshold or by a weight"):
-        Rule(**wrong)
+        SubsetRule(**wrong)
 
 
 any_domains = st.lists(hierarchies(most_levels=2), min_size=1, max_size=4)
@@ -248,7 +256,7 @@ def plain_table(k: int, *, known: int = 0) -> Table:
     rng = np.random.default_rng(5)
     domains: tuple[Hierarchy, ...] = (flat(30, position=np.arange(30) / 29), flat(4), flat(6))
     quasi = np.array([rng.integers(0, d.size, 400) for d in domains], np.int32)
-    required = Requirement(KAnonymity(k), KMap(known) if known else None, (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(k), KMap(known) if known else None)
     return Table(domains, quasi, np.zeros((0, 400), np.int32), required, quasi if known else None)
 
 
@@ -273,7 +281,7 @@ def test_a_cluster_that_fits_too_few_of_the_population_is_refused(known, refused
     quasi = np.array([[0, 0, 0, 0, 2, 3], [0, 1, 0, 1, 2, 2]], np.int32)
     people = np.array([[0, 0, 0, 0, 2, 2, 3, 3, 1, 1], [0, 1, 0, 1, 2, 2, 2, 1, 2, 2]], np.int32)
     member = np.array([0, 0, 0, 0, 1, 1])
-    required = Requirement(KAnonymity(1), KMap(known), (), (), "each", (), (), None, ())
+    required = Requirement(KAnonymity(1), KMap(known))
     guard = ClassGuard.of(required, np.zeros((0, 6), np.int32), population=people)
     lo, hi = hulls(quasi, member)
     keep_first = np.array([[True, True], [False, False]])

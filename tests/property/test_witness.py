@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from seated import CORRUPTIONS, Seated, corrupted, seated
 from sequester.attacks.attack import Audited
 from sequester.attacks.audit import Audit
-from sequester.attacks.proven import check_pods
+from sequester.attacks.pods import check_pods
+from sequester.attacks.pods.proof import REFUSED, PodProof
 from sequester.attacks.registry import attack_of
-from sequester.attacks.witness import REFUSED, Witness
 from sequester.history.seats import Seats
 from worlds import CLEAR, Knowledge, TooMany
 
@@ -25,7 +25,7 @@ seeds = st.integers(0, 2**32)
 INSIDER = ("difference", "tracing", "deniability")
 
 
-def judged(case: Seated) -> Witness:
+def judged(case: Seated) -> PodProof:
     histories, rows = case.read()
     found = check_pods(histories, rows, case.seats(histories[0].people))
     assert found is not None

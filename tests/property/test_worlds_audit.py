@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import assume, event, given, settings
 
-from judged import check_audit, check_measure
+import sequester as sq
+from judged import check_audit, check_measure, check_measured
 from saved import saving
 from tiny import Case, cases
-from worlds import TooMany
+from worlds import CLEAR, Relaxed, TooMany
 
 often = settings(max_examples=60, deadline=None)
 
@@ -69,3 +70,17 @@ def test_nodes_that_are_finer_in_another_release(case: Case) -> None:
 def test_deniability_measures_the_confidence_that_no_belief_gets_below(case: Case) -> None:
     with saving(check_measure, case):
         check_measure(case)
+
+
+@often
+@given(cases(kinds=("plain", "few", "stays", "set", "graded", "starred")))
+def test_a_population_tells_of_values_what_the_person_column_tells(case: Case) -> None:
+    """Nobody's value is known then, and everybody's class is: the worlds are the same."""
+    tables = case.tables()
+    population = [table.select(["id", "q"]) for table in tables]
+    releases = [table.drop_columns(["id"]) for table in tables]
+    found = sq.audit(releases, case.policy, population=population, against=["insider"])
+    published = case.published()
+    tied = [finding for finding in found.findings if finding.attack == "deniability"]
+    assert bool(tied) == (Relaxed(published).strain() > 1 + CLEAR)
+    check_measured(found, published)

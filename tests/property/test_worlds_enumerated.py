@@ -145,7 +145,7 @@ def test_a_swap_of_two_couples_leaves_everybody_both_values() -> None:
 
 
 def test_one_value_against_the_rest_sees_less_than_all_labels_together() -> None:
-    """THEORY 5: person 0 cannot have c, although c against the rest allows it."""
+    """docs/theory.md, section 8: person 0 cannot have c, although c against the rest allows it."""
     published = of((bounded("abc"),), dict(enumerate("abcc")), [[1, 2], [0, 3]], [[0, 2], [1, 3]])
     assert {rows[0] for rows in Knowledge(published).lives(0)} == {("a",)}
     against = published.against_rest(("c",))

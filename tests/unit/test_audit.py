@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sequester as sq
 from audited import nameless, noted, table
 from sequester.attacks import intersection, single
+from sequester.guarantees.confidence import judged_shares
 from series import Series, series
 
 SHARES = st.sampled_from([0.25, 0.4, 0.5, 0.6, 0.75, 1.0])
@@ -91,7 +92,7 @@ def test_classes_break_confidence_or_alpha_exactly_when_a_share_exceeds_a_bound(
     alpha = data.draw(st.one_of(SHARES, st.dictionaries(st.sampled_from([*history.values, "*"]), SHARES)))
     named = alpha if isinstance(alpha, dict) else {"*": alpha}
     limits = [Fraction(named.get(v, named.get("*", 1.0))).limit_denominator(100) for v in history.values]
-    result = single.find(history, "confidence", alpha=alpha)
+    result = single.find(history, "confidence", judged_shares(history.bounds, history.values, alpha))
     bounds = [min(pair) for pair in zip(history.bounds, limits, strict=True)]
     broken: dict[tuple[int, int], set[str]] = {}
     shares = [Fraction(0)]

@@ -13,12 +13,13 @@ import pytest
 
 import sequester as sq
 from policies import changed
-from sequester.attacks import backward, cross, forward, intersection
-from sequester.attacks.cracks import compare
+from sequester.attacks import intersection
+from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks.comparison import compare
 from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.registry import METHODS
+from sequester.methods.specialize import method as declared
 from sequester.methods.specialize.bcf_chain import NewChain, new_chain
 from sequester.methods.specialize.refine import Gains, Offer
 
@@ -69,7 +70,7 @@ def people(*numbers: range) -> pa.Table:
 @pytest.fixture(autouse=True)
 def only_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about the cuts themselves, also where merge would lose less and be published."""
-    monkeypatch.setitem(METHODS, "specialize", replace(METHODS["specialize"], merges=lambda options: False))
+    monkeypatch.setattr(declared, "METHOD", replace(declared.METHOD, merges=lambda options: False))
 
 
 def opened(folder: Path, **changes: Any) -> sq.Series:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sequester.errors import DataError
-from sequester.ingest import encode, encode_population, encode_with_population, read
+from sequester.ingest import encode, encode_with_population, read
 from sequester.policy import Policy
 
 TEXT, NUMBER, DAY = "CANARY-7f3a", 987654321, "1887-03-04"
@@ -151,9 +151,7 @@ def test_missing_cells_do_not_quote_their_row():
 
 
 def test_a_population_is_not_quoted():
-    snapshot = encode(pa.table(GOOD), RULES)
     planted = pa.table({**GOOD, "flat": [TEXT, "u"], "number": [TEXT, "5"], "date": [DAY, DAY]})
-    refused(lambda: encode_population(planted, RULES, snapshot))
     refused(lambda: encode_with_population(pa.table(GOOD), RULES, population=planted))
 
 

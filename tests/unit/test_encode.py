@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sequester.domain.codec import to_text
 from sequester.errors import DataError
-from sequester.ingest import Snapshot, encode, encode_population, encode_with_population
+from sequester.ingest import Snapshot, encode, encode_with_population
 from sequester.policy import Policy
 
 QUASI = {"role": "quasi-identifier"}
@@ -275,16 +275,6 @@ def test_population_and_snapshot_share_domains_with_the_values_of_both():
     assert decoded(snapshot, "n") == [10, 30]
     leaves = [domain.leaves for domain in snapshot.quasi_domains]
     assert [leaf[row].tolist() for leaf, row in zip(leaves, codes, strict=True)] == [["c", "b", "a"], [20, 10, 40]]
-    assert np.array_equal(encode_population(people, rules, snapshot), codes)
-
-
-def test_a_population_value_that_the_snapshots_domain_lacks_is_an_error_that_says_what_to_use():
-    rules = policy(n={**QUASI, "kind": "number"}, a={**QUASI, "hierarchy": {"All": ["x", "y"]}})
-    snapshot = encode(pa.table({"n": [1, 2], "a": ["x", "x"]}), rules)
-    assert encode_population(pa.table({"n": [2], "a": ["y"]}), rules, snapshot).tolist() == [[1], [1]]
-    with pytest.raises(DataError, match=r"population table: column 'n': 1 row has .*encode_with_population") as e:
-        encode_population(pa.table({"n": [2, 5], "a": ["z", "x"]}), rules, snapshot)
-    assert [problem.column for problem in e.value.problems] == ["n", "a"]
 
 
 def test_problems_of_table_and_population_come_together():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sequester.attacks import deniability
-from sequester.attacks.finding import Finding, Told
+from sequester.attacks.finding import Finding, LazyWitness
 from series import of_partitions
 
 PLAIN = {"added": [{"release": 1, "class": 2}], "at_least": 3}
@@ -21,7 +21,7 @@ def test_a_witness_is_told_when_it_is_first_read_and_only_once() -> None:
         calls.append(1)
         return dict(PLAIN)
 
-    told = Told(tell)
+    told = LazyWitness(tell)
     assert calls == []
     assert (list(told), len(told), told["at_least"], "wider" in told) == (["added", "at_least"], 2, 3, False)
     assert calls == [1]
@@ -29,7 +29,7 @@ def test_a_witness_is_told_when_it_is_first_read_and_only_once() -> None:
 
 def test_a_told_witness_equals_a_plain_one() -> None:
     plain = Finding("a", "insider", (1, 2), 0.5, 0.7, witness=PLAIN)
-    later = replace(plain, witness=Told(lambda: dict(PLAIN)))
+    later = replace(plain, witness=LazyWitness(lambda: dict(PLAIN)))
     assert later == plain
     assert plain == later
     assert later != replace(plain, witness=PLAIN | {"at_least": 4})

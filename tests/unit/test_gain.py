@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.domain.build import from_codes, from_dates, from_numbers, from_tree, from_values
 from sequester.domain.hierarchy import Hierarchy
-from sequester.metrics.gain import (
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.date import from_dates
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_tree, from_values
+from sequester.methods.research.subset.gains import (
     Gain,
     Linking,
     gain_of_release,
     gains_by_cluster,
     linking,
-    mean,
-    quasi_gain,
-    quasi_loss,
     sensitive_gain,
     sensitive_loss,
 )
+from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from strategies import hierarchies
 
 # Nine nodes below the root, over leaves of depth 1, 2 and 3.

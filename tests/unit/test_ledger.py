@@ -15,7 +15,8 @@ import pytest
 import ledgers
 from books import Books, tamper
 from ledgers import DOMAINS, KEY, NOBODY, SECRET, draft, new, publish, three_releases
-from sequester.domain.build import from_codes, from_values
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.tree import from_values
 from sequester.errors import Busy, LedgerError, StalePlan
 from sequester.ledger import Key, Ledger, WaitingList, duck, schema
 from series import axis

@@ -8,9 +8,12 @@ from datetime import date
 import numpy as np
 import pytest
 
-from sequester.domain.build import from_bands, from_codes, from_dates, from_numbers, from_rows, from_tree, from_values
 from sequester.domain.extend import places as leaf_places
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.date import from_dates
+from sequester.domain.kinds.number import from_bands, from_numbers
+from sequester.domain.tree import from_rows, from_tree, from_values
 from sequester.ledger.domains import carry_codes, from_json, lost_leaves, to_json
 
 DAYS = np.array(["0001-01-01", "1964-02-29", "1970-01-01", "9999-12-31"], "datetime64[D]")

@@ -14,7 +14,7 @@ import pytest
 from books import tamper
 from ledgers import KEY, crowd, draft, new, publish, three_releases
 from postgres import OWNER, SERVER, STEWARD
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import Busy, LedgerError
 from sequester.ledger import Ledger, Place
 from sequester.ledger.postgres import Postgres, new_schema, quoted_name, schema_of

@@ -17,7 +17,7 @@ from churn import Ward, begin, rules
 from command import invoke
 from sequester.history.past import Past
 from sequester.ledger import Key
-from sequester.policy.model import Lifetime
+from sequester.policy.protect import Lifetime
 from sequester.publish.ahead import budget_of, look_ahead
 
 KEY = Key.of_text("a key for tests only")

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.domain import build, notation
+from sequester.domain import notation
 from sequester.domain.hierarchy import MISSING, Hierarchy
+from sequester.domain.intervals import interpret_dates, interpret_numbers
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.date import from_dates
+from sequester.domain.kinds.number import from_bands, from_numbers
+from sequester.domain.tree import from_rows, from_tree, from_values
 
 NASTY = [
     *("a, b", "{x}", "1-2", "[3]", "[1-2]", "missing ", "Missing", " lead", "trail ", '"', '""', 'say "hi"', "a;b"),
@@ -70,19 +75,19 @@ def rows(draw: st.DrawFn) -> list[list[str]]:
 @given(trees(), st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_every_interval_of_a_tree_reads_back(tree: Any, missing: bool) -> None:
-    assert_round_trip(build.from_tree(tree, missing=missing))
+    assert_round_trip(from_tree(tree, missing=missing))
 
 
 @given(rows(), st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_every_interval_of_arx_rows_reads_back(given_rows: list[list[str]], missing: bool) -> None:
-    assert_round_trip(build.from_rows(given_rows, missing=missing))
+    assert_round_trip(from_rows(given_rows, missing=missing))
 
 
 @given(st.sets(LABELS | st.just(""), min_size=1, max_size=12), st.booleans())
 @settings(max_examples=120, deadline=None)
 def test_every_interval_of_a_flat_category_reads_back(values: set[str], missing: bool) -> None:
-    assert_round_trip(build.from_values(values, missing=missing))
+    assert_round_trip(from_values(values, missing=missing))
 
 
 @given(st.data(), st.booleans())
@@ -91,9 +96,7 @@ def test_every_interval_of_codes_reads_back(data: st.DataObject, missing: bool) 
     length = data.draw(st.integers(1, 13))
     alphabet = data.draw(st.sampled_from(["01", "0123456789", "-[]{}, \"'é.", "ab-,"]))
     text = st.text(alphabet, min_size=length, max_size=length)
-    assert_round_trip(
-        build.from_codes(data.draw(st.sets(text, min_size=1, max_size=12)), length=length, missing=missing)
-    )
+    assert_round_trip(from_codes(data.draw(st.sets(text, min_size=1, max_size=12)), length=length, missing=missing))
 
 
 @given(
@@ -104,7 +107,7 @@ def test_every_interval_of_codes_reads_back(data: st.DataObject, missing: bool) 
 @settings(max_examples=120, deadline=None)
 def test_every_interval_of_dates_reads_back(days: set[Any], levels: set[str], missing: bool) -> None:
     values = np.array(sorted(days), "datetime64[D]")
-    assert_round_trip(build.from_dates(values, levels=sorted(levels), missing=missing))
+    assert_round_trip(from_dates(values, levels=sorted(levels), missing=missing))
 
 
 NUMBERS = (
@@ -117,7 +120,7 @@ NUMBERS = (
 @given(st.sets(NUMBERS, min_size=1, max_size=12), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_every_interval_of_numbers_reads_back(numbers: set[float], missing: bool) -> None:
-    assert_round_trip(build.from_numbers(np.array(sorted(numbers)), missing=missing))
+    assert_round_trip(from_numbers(np.array(sorted(numbers)), missing=missing))
 
 
 @given(
@@ -134,21 +137,21 @@ def test_every_interval_of_numbers_in_levels_reads_back(
     values = np.array([round(number * scale, 6) for number in numbers])
     if between:
         values = values[(values >= between[0]) & (values <= between[1])]
-    assert_round_trip(build.from_numbers(values, range=between, levels=levels, missing=missing))
+    assert_round_trip(from_numbers(values, range=between, levels=levels, missing=missing))
 
 
 @given(st.sets(NUMBERS.filter(lambda number: abs(number) <= 60), min_size=1, max_size=12), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_every_interval_of_numbers_in_bands_reads_back(numbers: set[float], missing: bool) -> None:
     for edges in ([-60, 0, 1, 18, 60], [-np.inf, -0.5, 18, np.inf], [-np.inf, 60]):
-        assert_round_trip(build.from_numbers(np.array(sorted(numbers)), bands=edges, missing=missing))
-    assert_round_trip(build.from_bands([-60, 0, 1, 18, 60], missing=missing))
+        assert_round_trip(from_numbers(np.array(sorted(numbers)), bands=edges, missing=missing))
+    assert_round_trip(from_bands([-60, 0, 1, 18, 60], missing=missing))
 
 
-AGES = build.from_numbers(np.empty(0), range=(0, 90), levels=[10, 30])
-ZIPS = build.from_codes(["02138", "02139", "02141", "02142", "03000", "90210"], length=5)
-DAYS = build.from_dates(np.arange("1960-01-01", "1970-01-01", dtype="datetime64[D]"))
-PLACES = build.from_tree({"World": {"Asia": ["India", "Japan"], "Europe": ["England", "France", "Spain"]}})
+AGES = from_numbers(np.empty(0), range=(0, 90), levels=[10, 30])
+ZIPS = from_codes(["02138", "02139", "02141", "02142", "03000", "90210"], length=5)
+DAYS = from_dates(np.arange("1960-01-01", "1970-01-01", dtype="datetime64[D]"))
+PLACES = from_tree({"World": {"Asia": ["India", "Japan"], "Europe": ["England", "France", "Spain"]}})
 
 
 def written(hierarchy: Hierarchy, lo: int, hi: int) -> str:
@@ -185,13 +188,13 @@ def test_published_text_has_the_documented_form(hierarchy: Hierarchy, lo: int, h
 
 
 def test_negative_numbers_and_decimals_keep_their_signs() -> None:
-    numbers = build.from_numbers(np.array([-5.0, -1.0, 1.5, 2.5]))
+    numbers = from_numbers(np.array([-5.0, -1.0, 1.5, 2.5]))
     assert written(numbers, 0, 1) == "[-5--1]"
     assert written(numbers, 1, 2) == "[-1-1.5]"
 
 
 def test_a_missing_leaf_is_named_next_to_the_interval() -> None:
-    ages = build.from_numbers(np.empty(0), range=(0, 90), levels=[30], missing=True)
+    ages = from_numbers(np.empty(0), range=(0, 90), levels=[30], missing=True)
     assert written(ages, 61, 91) == "{[61-90], missing}"
     assert written(ages, 90, 91) == "{90, missing}"
     assert written(ages, 91, 91) == "missing"
@@ -199,15 +202,15 @@ def test_a_missing_leaf_is_named_next_to_the_interval() -> None:
 
 
 def test_a_label_that_looks_like_a_set_is_not_taken_for_one() -> None:
-    flat = build.from_values(["a", "b", "{a, b}"])
+    flat = from_values(["a", "b", "{a, b}"])
     assert written(flat, 0, 1) == '{"a", "b"}'
     assert span(flat, "{a, b}") == (2, 2)
     assert span(flat, "{a;b}") == (0, 1)
 
 
 def test_labels_with_separators_are_quoted_in_sets() -> None:
-    assert written(build.from_values(["a", "b, c", 'd"']), 0, 1) == '{a, "b, c"}'
-    assert written(build.from_values(["b, c", 'd"', "e"]), 0, 1) == '{"b, c", "d"""}'
+    assert written(from_values(["a", "b, c", 'd"']), 0, 1) == '{a, "b, c"}'
+    assert written(from_values(["b, c", 'd"', "e"]), 0, 1) == '{"b, c", "d"""}'
 
 
 @pytest.mark.parametrize(
@@ -359,18 +362,18 @@ def test_category_notations_of_other_tools(text: str, expected: tuple[int, int] 
 @pytest.mark.parametrize("text", ["", "NA", "nan", None, "missing"])
 def test_no_value_is_the_missing_leaf_where_there_is_one(text: str | None) -> None:
     for hierarchy in (
-        build.from_values(["a", "b"], missing=True),
-        build.from_numbers(np.array([1.0, 2.0]), missing=True),
+        from_values(["a", "b"], missing=True),
+        from_numbers(np.array([1.0, 2.0]), missing=True),
     ):
         assert span(hierarchy, text) == (2, 2)
 
 
 def test_a_value_spelled_like_no_value_is_still_the_value() -> None:
-    assert span(build.from_values(["NA", "b"], missing=True), "NA") == (0, 0)
+    assert span(from_values(["NA", "b"], missing=True), "NA") == (0, 0)
 
 
 def test_everything_reads_back_even_where_there_is_only_one_leaf() -> None:
-    assert span(build.from_values(["a"]), "*") == (0, 0)
+    assert span(from_values(["a"]), "*") == (0, 0)
 
 
 @given(st.text(max_size=12) | st.text("0123456789-[](){},;.* \"'~<>=QsaINFe+", max_size=12))
@@ -398,12 +401,12 @@ def test_an_interval_is_exactly_the_leaves_inside_it(
         for code, leaf in enumerate(sorted(leaves))
         if (low <= leaf if left == "[" else low < leaf) and (leaf <= high if right == "]" else leaf < high)
     ]
-    hierarchy = build.from_numbers(np.array(sorted(leaves), float))
+    hierarchy = from_numbers(np.array(sorted(leaves), float))
     assert span(hierarchy, f"{left}{low!r}, {high!r}{right}") == ((inside[0], inside[-1]) if inside else None)
 
 
 def test_number_intervals_are_interpreted_without_a_domain() -> None:
-    found = notation.interpret_numbers(["21", "[20, 30[", "(30,40]", ">=65", "*", "x", None])
+    found = interpret_numbers(["21", "[20, 30[", "(30,40]", ">=65", "*", "x", None])
     assert found.understood.tolist() == [True, True, True, True, True, False, False]
     assert found.low[:5].tolist() == [21, 20, 30, 65, -np.inf]
     assert found.high[:5].tolist() == [21, 30, 40, np.inf, np.inf]
@@ -414,19 +417,19 @@ def test_number_intervals_are_interpreted_without_a_domain() -> None:
 
 
 def test_ends_left_out_move_to_the_next_float_if_some_end_is_no_integer() -> None:
-    ends = notation.interpret_numbers(["[0.5, 2)"]).ends()
+    ends = interpret_numbers(["[0.5, 2)"]).ends()
     assert ends.tolist() == [0.5, np.nextafter(2.0, 0.0)]
 
 
 def test_interpreting_no_texts_gives_no_intervals() -> None:
-    assert len(notation.interpret_numbers([]).ends()) == 0
-    assert len(notation.interpret_dates([])[0]) == 0
+    assert len(interpret_numbers([]).ends()) == 0
+    assert len(interpret_dates([])[0]) == 0
     assert len(notation.read(AGES, [])[0]) == 0
     assert notation.write(AGES, np.empty(0, np.int32), np.empty(0, np.int32)) == []
 
 
 def test_date_intervals_are_interpreted_without_a_domain() -> None:
-    low, high, understood = notation.interpret_dates(["1964-Q2", "*", "x"])
+    low, high, understood = interpret_dates(["1964-Q2", "*", "x"])
     assert understood.tolist() == [True, True, False]
     assert [str(day) for day in low[:2]] == ["1964-04-01", "0001-01-01"]
     assert [str(day) for day in high[:2]] == ["1964-06-30", "9999-12-31"]

@@ -11,7 +11,7 @@ def rows(paths: list[list[int]], tuples: list[tuple[int, ...]], *, ordinary: fro
 
 
 def test_two_cells_that_are_safe_apart_have_no_world_together() -> None:
-    """THEORY 11: T1 {1234}{5678}, T2 {1256}{3478}."""
+    """docs/theory.md, section 9: T1 {1234}{5678}, T2 {1256}{3478}."""
     paths = [[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 0], [1, 1], [1, 1]]
     value, other = [0, 0, 1, 1, 1, 1, 0, 0], [1, 2, 3, 4, 7, 8, 5, 6]
     assert not rows(paths, list(zip(value, other, strict=True))).is_deniable(0.5)

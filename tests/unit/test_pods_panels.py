@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.pods_panels import Panel, Published, Wave, coming_and_going, publish
 
-from sequester.domain.build import from_numbers
+from sequester.domain.kinds.number import from_numbers
 from sequester.methods.classes import Classes
 from sequester.metrics.loss import ail
 

@@ -9,8 +9,8 @@ import pytest
 from seated import Seated
 from sequester.attacks.adversary import Knowledge
 from sequester.attacks.audit import Audit
-from sequester.attacks.proven import check_pods
-from sequester.attacks.witness import REFUSED
+from sequester.attacks.pods import check_pods
+from sequester.attacks.pods.proof import REFUSED
 
 HALF = Fraction(1, 2)
 

@@ -286,6 +286,7 @@ def sensitive(**settings: Any) -> dict[str, Any]:
         (attribute(kind="number", bands=[0, 5], levels=[5]), "bands", "either bands or levels"),
         (attribute(kind="number", levels=[5, 12]), "levels", "a multiple of the one before"),
         (attribute(kind="number", levels=[5, 5]), "levels", "a multiple of the one before"),
+        (attribute(kind="number", levels=[0.1, 0.30000000000000004]), "levels", "a multiple of the one before"),
         (attribute(kind="number", levels=[0, 5]), "levels", "above 0"),
         (attribute(kind="number", levels=[]), "levels", "must not be empty"),
         (attribute(kind="number", levels=["day", "year"]), "levels", "are widths"),

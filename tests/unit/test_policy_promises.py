@@ -1,4 +1,4 @@
-"""A policy promises something that the audit tries, or it is refused with the smallest fix (THEORY 11)."""
+"""A policy promises what the audit tries, or it is refused with the smallest fix (docs/theory.md, section 9)."""
 
 from __future__ import annotations
 

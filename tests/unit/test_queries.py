@@ -7,21 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.metrics.queries import Range, count, estimate, query_error, random_queries
 
 RNG = np.random.default_rng(3)
 SIZES = (10, 6, 4)
 QUASI = np.array([RNG.integers(0, size, 400) for size in SIZES], np.int32)
 SENSITIVE = RNG.integers(0, 5, 400)
-
-
-def flat(size: int) -> Hierarchy:
-    names = tuple(f"v{index}" for index in range(size))
-    return nested("category", np.array(names, object), [(np.arange(size, dtype=np.int32), names)])
-
-
-DOMAINS = [flat(size) for size in SIZES]
 
 
 def one_record_each() -> SimpleNamespace:
@@ -33,8 +24,8 @@ def everything() -> SimpleNamespace:
     return SimpleNamespace(lo=lo, hi=lo + np.array(SIZES, np.int32)[:, None] - 1, size=np.array([400]))
 
 
-def queries(number: int = 50, **options) -> list:
-    return random_queries(SIZES, queries=number, rng=np.random.default_rng(1), **options)
+def queries(number: int = 50, *, seed: int = 1, **options) -> list:
+    return random_queries(SIZES, queries=number, rng=np.random.default_rng(seed), **options)
 
 
 def test_a_query_counts_the_records_in_all_its_ranges():
@@ -47,7 +38,7 @@ def test_an_exact_release_answers_exactly():
     for query in queries(sensitive=5):
         answer = estimate(query, one_record_each(), member=np.arange(400), sensitive=SENSITIVE)
         assert answer == count(query, QUASI, sensitive=SENSITIVE)
-    assert query_error(one_record_each(), DOMAINS, original=QUASI, queries=50, seed=1) == 0
+    assert query_error(one_record_each(), queries(), original=QUASI) == 0
 
 
 def test_a_box_answers_in_proportion_to_the_leaves_that_overlap():
@@ -76,33 +67,32 @@ def test_ranges_have_the_length_that_gives_the_expected_selectivity():
 
 
 def test_the_same_seed_asks_the_same_queries_and_another_seed_others():
-    answers = [query_error(everything(), DOMAINS, original=QUASI, queries=30, seed=seed) for seed in (5, 5, 6)]
+    answers = [query_error(everything(), queries(30, seed=seed), original=QUASI) for seed in (5, 5, 6)]
     assert answers[0] == answers[1]
     assert answers[0] != answers[2]
 
 
 def test_the_error_is_the_average_of_the_relative_errors():
-    asked = random_queries(SIZES, queries=40, rng=np.random.default_rng(9))
+    asked = queries(40, seed=9)
     expected = [
         abs(estimate(query, everything()) - count(query, QUASI)) / max(count(query, QUASI), 0.001 * 400)
         for query in asked
     ]
-    assert np.isclose(query_error(everything(), DOMAINS, original=QUASI, queries=40, seed=9), np.mean(expected))
+    assert np.isclose(query_error(everything(), asked, original=QUASI), np.mean(expected))
 
 
 def test_an_answer_of_zero_is_measured_against_a_thousandth_of_the_table():
     quasi = np.zeros((1, 10), np.int32)
-    domain = flat(2)
     classes = SimpleNamespace(lo=np.array([[0]], np.int32), hi=np.array([[1]], np.int32), size=np.array([10]))
     asked = random_queries([2], queries=200, rng=np.random.default_rng(0), attributes=1)
     zero, ten = 5 / (0.001 * 10), abs(5 - 10) / 10
     expected = np.mean([zero if query[0].lo == 1 else ten for query in asked])
-    assert np.isclose(query_error(classes, [domain], original=quasi, queries=200, seed=0, attributes=1), expected)
+    assert np.isclose(query_error(classes, asked, original=quasi), expected)
 
 
 def test_records_left_out_of_the_release_count_in_the_truth():
     half = SimpleNamespace(lo=QUASI[:, :200], hi=QUASI[:, :200], size=np.ones(200, np.int64))
-    assert query_error(half, DOMAINS, original=QUASI, queries=50, seed=1) > 0
+    assert query_error(half, queries(), original=QUASI) > 0
 
 
 def test_a_sensitive_query_without_the_values_is_refused():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sequester.domain.build import from_values
+from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History

@@ -1,12 +1,4 @@
-"""Who knows what, and hence which attacks to try.
-
-| adversary | knows | attacks |
-|---|---|---|
-| outsider | one release, the target's quasi-identifier | k, confidence, diversity, closeness |
-| neighbor | all releases, the target's quasi-identifier, when she joined | forward, cross, backward, intersection |
-| insider  | all releases, everybody's quasi-identifier, who is in which | difference, tracing, deniability, belief |
-| lifetime | as the insider, while values change freely | breach |
-| anybody  | row order, and other releases of the same data | row-order, complementary |
+"""An adversary by what she knows, and hence which attacks to try; the named ones are declared in `policy.adversaries`.
 
 With a registration list the lifetime adversary knows who may be in a release, not who is.
 
@@ -20,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sequester.attacks.finding import Adversary
 from sequester.attacks.registry import attacks_of
 from sequester.errors import PolicyError
-
-ADVERSARIES: tuple[Adversary, ...] = ("outsider", "neighbor", "insider", "lifetime", "any")
+from sequester.policy.adversaries import ADVERSARIES
 
 
 @dataclass(frozen=True)
@@ -49,20 +39,21 @@ class Knowledge:
 
     def attacks(self) -> tuple[str, ...]:
         """What she can try; a single release is open to everybody."""
-        found = list(attacks_of("outsider"))
+        tried = list(attacks_of("outsider"))
         if self.values == "transient":
-            found += attacks_of("lifetime") if self.people == "all" else ()
+            tried += attacks_of("lifetime") if self.people == "all" else ()
         elif self.presence != "unknown":
-            found += attacks_of("neighbor")
+            tried += attacks_of("neighbor")
             if self.people == "all" and self.presence == "exact":
-                found += attacks_of("insider")
-        return (*found, *(("row-order",) if self.rows == "ordered" else ()))
+                tried += attacks_of("insider")
+        return (*tried, *(("row-order",) if self.rows == "ordered" else ()))
 
 
 def chosen_attacks(against: Sequence[str]) -> tuple[str, ...]:
     """The attacks of the named adversaries, those on single releases always among them; `all` names everybody."""
-    unknown = [name for name in against if name not in (*ADVERSARIES, "all")]
+    known = tuple(adversary.name for adversary in ADVERSARIES)
+    unknown = [name for name in against if name not in (*known, "all")]
     if unknown:
-        raise PolicyError(f"there is no adversary {unknown[0]!r}; there are {', '.join((*ADVERSARIES, 'all'))}")
-    found = attacks_of(*(ADVERSARIES if "all" in against else ("outsider", *against)))
-    return found if "row-order" in found else (*found, "row-order")
+        raise PolicyError(f"there is no adversary {unknown[0]!r}; there are {', '.join((*known, 'all'))}")
+    tried = attacks_of(*(known if "all" in against else ("outsider", *against)))
+    return tried if "row-order" in tried else (*tried, "row-order")

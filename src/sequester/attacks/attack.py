@@ -9,21 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sequester.attacks.finding import Adversary, Finding, Result, Semantics
+from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.words import tell_plainly
 from sequester.history import History
-from sequester.history.label import Labels, Rows
+from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.policy.adversaries import AdversaryName
 from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sequester.attacks.believed import Beliefs
-    from sequester.attacks.witness import Witness
+    from sequester.attacks.belief import Beliefs
+    from sequester.attacks.pods.proof import PodProof
 
 ONE_RELEASE = "there is only one release"
 NOBODY_IN_COMMON = "no two releases have anybody in common"
+TOO_MANY_ROWS = "there are too many different rows to count them"
 UNPROMISED = "the policy promises nothing of the kind"
 
 
@@ -36,22 +38,26 @@ class Audited:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Setting:
     """What is the same for all attacks of one audit.
 
     registered  (quasi-identifiers, people) codes of a registration list
     labels      what rows show beside a single attribute, where that is more
-    witness     pods that were checked; `decoy` says who is nobody, to somebody who knows the true totals
+    pods        those that were checked and hold; `decoy` says who is nobody, to somebody who knows the true totals
     """
 
     policy: Policy
     semantics: Semantics
     registered: NDArray[np.int32] | None
     labels: Labels | None
-    witness: Witness | None = None
+    pods: PodProof | None = None
     decoy: NDArray[np.bool_] | None = None
     before: Audited | None = None
     beliefs: Beliefs = field(kw_only=True)
+
+    def labels_of(self, history: History) -> Labels | None:
+        """What rows show, where a history is about whole rows."""
+        return self.labels if history.attribute == WHOLE_ROW else None
 
     def since(self, attack: str) -> int:
         """How many releases, the first ones, an audit before has measured."""
@@ -101,14 +107,19 @@ class Attack:
     knows_people  whether it needs to know who is in which class
     classes_only  whether it looks at published classes and not at people, even where they are known
     looks_at      what it is tried on where rows show more than one attribute
+    by_pods       what pods that hold prove of it, given how many releases, the first ones, were measured before; None
+                  where it must be tried as on any releases
+    besides       what is tried in addition, whatever pods prove; None where there is nothing
+    by_certain    whether it can use people whose class is certain while that of others is not
+    by_chance     what its measure is called where nothing is found, if a number would say too much
     unpromised    why it is not tried by a policy; None where it is
     nothing       why there was nothing to work on, where none of the above is the reason
     """
 
     name: str
-    adversary: Adversary
+    adversary: AdversaryName
     title: str
-    find: Callable[[History, Question], Result]
+    find: Callable[[History, Setting], Result]
     smallest: bool
     required: Callable[[Policy, float | None], float | None] = no_number
     values: Literal["permanent", "transient", "any"] = "any"
@@ -117,6 +128,10 @@ class Attack:
     classes_only: bool = False
     looks_at: Callable[[Sequence[History], Rows], Sequence[History]] = each_attribute
     story: Callable[[Finding, History], str] = tell_plainly
+    by_pods: Callable[[History, PodProof, int], Result | None] = lambda history, pods, since: None
+    besides: Callable[[History, Setting], Result | None] = lambda history, asked: None
+    by_certain: bool = False
+    by_chance: str | None = None
     unpromised: Callable[[Policy], str | None] = lambda policy: None
     nothing: Callable[[History], str] = lambda history: NOBODY_IN_COMMON
 

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import Attack, Audited, Question
+from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
 from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.registry import attack_of, attacks_of
+from sequester.attacks.pods.proof import REFUSED
+from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Untried
 from sequester.history import History
-from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
 from sequester.policy.model import Policy
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sequester.attacks.believed import Believed
+    from sequester.attacks.belief import Believed
     from sequester.attacks.exposure import Noted
 
 Progress = Callable[[str, int, int], None]
@@ -62,9 +63,10 @@ class Audit:
         return Exposed.of(self.findings)
 
     def reached(self, attack: str) -> str:
-        """What an attack reached, for reading. Row orders agree a little by chance: only more than that is a number."""
-        if attack == "row-order" and not any(finding.attack == attack for finding in self.findings):
-            return "as by chance"
+        """What an attack reached, for reading; of what comes about by chance only more than that is a number."""
+        by_chance = attack_of(attack).by_chance
+        if by_chance is not None and not any(finding.attack == attack for finding in self.findings):
+            return by_chance
         return _number(self.measures.get(attack))
 
     def explain(self, number: int) -> str:
@@ -201,90 +203,125 @@ def audit_histories(
     before      what an earlier audit said of the first releases: with pods that hold, neither they nor single releases
                 are looked at again
     """
-    from sequester.attacks.believed import Beliefs, believable
+    from sequester.attacks.belief import Beliefs, believable
 
-    attacks = [attack_of(name) for name in (chosen_attacks(against) if knowledge is None else knowledge.attacks())]
-    merged = any(release.certain is not None for history in published or () for release in history.releases)
-    names = [attack.name for attack in attacks]
-    if merged and "intersection" not in names and set(names) & set(attacks_of("insider")):
-        # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
-        attacks.append(attack_of("intersection"))
-    findings: list[Finding] = []
-    measures: dict[str, float] = {}
-    tried: list[str] = []
-    notes = [note for history in histories for note in history.notes]
-    witness, pods = None, None
+    attacks = _chosen(against, knowledge, published)
+    record = _Record(attacks, [note for history in histories for note in history.notes])
     if before is not None and before.releases >= len(histories[0]):
         before = None
+    pods = None
     if seats is not None and semantics == "exact":
-        from sequester.attacks.proven import check_pods
-        from sequester.attacks.witness import REFUSED
+        from sequester.attacks.pods import check_pods
 
-        witness = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
-        pods = None if witness is None else witness.to_dict()
-        if witness is not None and not witness.holds:
-            notes.append(REFUSED)
-            witness = None
-    before = None if witness is None else before
-    decoy = None
-    if (
-        seats is not None
-        and knowledge is not None
-        and knowledge.totals
-        and len(seats.decoy) == len(histories[0].people)
-    ):
-        decoy = seats.decoy
-    beliefs = Beliefs(rows, None if witness is None else witness.seats)
-    labels = None if rows is None else rows.labels
-    asked = Question(policy, semantics, registered, labels, witness, decoy, before, beliefs=beliefs)
-    unsolved = 0
-    untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        pods = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
+    held = pods if pods is not None and pods.holds else None
+    if pods is not None and held is None:
+        record.notes.append(REFUSED)
+    beliefs = Beliefs(rows, None if held is None else held.seats)
+    asked = Setting(
+        policy,
+        semantics,
+        registered,
+        labels=None if rows is None else rows.labels,
+        pods=held,
+        decoy=_decoys(seats, knowledge, histories[0]),
+        before=None if held is None else before,
+        beliefs=beliefs,
+    )
     for number, attack in enumerate(attacks):
         if progress is not None:
             progress(attack.name, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
         looked_at = histories if rows is None else attack.looks_at(histories, rows)
-        looked_at = published if published and alone else looked_at
         # What a neighbor learns from the published classes alone, he learns with a population too.
         again = published if published and attack.adversary == "neighbor" else ()
-        reasons: dict[str, list[str]] = {}
-        for history in (*looked_at, *again):
-            result = _bounded(attack, history, _try(attack, history, asked), asked)
-            name = history.attribute or None
-            found = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
-            findings += _untold(found, findings) if history in again and not merged else found
-            notes += result.notes
-            unsolved += result.unsolved
-            if result.measure is not None:
-                known = result.measure if before is None else before.measures.get(attack.name, result.measure)
-                measures[attack.name] = attack.worse(result.measure, known, measures.get(attack.name, result.measure))
-            elif not result.findings and history not in again:
-                reasons.setdefault(attack.why_untried(history, policy), []).append(history.attribute)
-            if (result.measure is not None or result.findings) and attack.name not in tried:
-                tried.append(attack.name)
-        for why, attributes in reasons.items():
-            on = () if len(attributes) == len(looked_at) else tuple(attributes)
-            untried.setdefault((on, why), []).append(attack.name)
-    apart = [attack.name for attack in attacks if attack.adversary == "neighbor"]
-    if rows is not None and rows.counted is None and apart:
-        untried[(WHOLE_ROW,), "there are too many different rows to count them"] = apart
+        record.add(attack, asked, published if published and alone else looked_at, again=again)
+    if rows is not None and rows.counted is None:
+        record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
-        notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
+        record.notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
     if belief or policy.protect.belief is not None:
         told = beliefs.tell(believable(histories, rows), known=belief)
     return Audit(
-        findings=_distinct(findings),
-        measures=measures,
-        tried=tuple(tried),
-        notes=tuple(dict.fromkeys(notes)),
+        findings=_distinct(record.findings),
+        measures=record.measures,
+        tried=tuple(record.tried),
+        notes=tuple(dict.fromkeys(record.notes)),
         histories=(*histories, *(() if rows is None else (rows.people,))),
         published=tuple(published or ()),
-        unsolved=unsolved,
-        pods=pods,
+        unsolved=record.unsolved,
+        pods=None if pods is None else pods.to_dict(),
         belief=told,
-        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in untried.items()),
+        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in record.untried.items()),
     )
+
+
+def _chosen(
+    against: Sequence[str], knowledge: Knowledge | None, published: Sequence[History] | None
+) -> tuple[Attack, ...]:
+    """The attacks of these adversaries, or of one with this knowledge."""
+    names = chosen_attacks(against) if knowledge is None else knowledge.attacks()
+    attacks = tuple(attack_of(name) for name in names)
+    if not _merges(published) or not any(attack.adversary == "insider" for attack in attacks):
+        return attacks
+    # Insiders know what neighbors know, and attacks on whole classes cannot use people whose class is certain.
+    return (*attacks, *(attack for attack in ATTACKS if attack.by_certain and attack not in attacks))
+
+
+def _merges(published: Sequence[History] | None) -> bool:
+    """Whether classes were taken together, so that only some people's class is certain."""
+    return any(release.certain is not None for history in published or () for release in history.releases)
+
+
+def _decoys(seats: Seats | None, knowledge: Knowledge | None, history: History) -> NDArray[np.bool_] | None:
+    """Who is nobody, to somebody who knows the true totals."""
+    if seats is None or knowledge is None or not knowledge.totals or len(seats.decoy) != len(history.people):
+        return None
+    return seats.decoy
+
+
+class _Record:
+    """What attacks came to, one after the other.
+
+    untried  why attacks had nothing to work on, and on which attributes if not on any
+    """
+
+    def __init__(self, attacks: Sequence[Attack], notes: list[str]) -> None:
+        self.attacks, self.notes = attacks, notes
+        self.findings: list[Finding] = []
+        self.measures: dict[str, float] = {}
+        self.tried: list[str] = []
+        self.untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        self.unsolved = 0
+
+    def add(self, attack: Attack, asked: Setting, looked_at: Sequence[History], *, again: Sequence[History]) -> None:
+        """Try an attack on every history; of what is looked at `again` only findings that are new are told."""
+        reasons: dict[str, list[str]] = {}
+        for history in (*looked_at, *again):
+            result = _bounded(attack, history, _try(attack, history, asked), asked)
+            name = history.attribute or None
+            told = [f if f.attribute else replace(f, attribute=name) for f in result.findings]
+            self.findings += _untold(told, self.findings) if history in again and not _merges(again) else told
+            self.notes += result.notes
+            self.unsolved += result.unsolved
+            if result.measure is not None:
+                before = {} if asked.before is None else asked.before.measures
+                known = (one.get(attack.name, result.measure) for one in (before, self.measures))
+                self.measures[attack.name] = attack.worse(result.measure, *known)
+            elif not result.findings and history not in again:
+                reasons.setdefault(attack.why_untried(history, asked.policy), []).append(history.attribute)
+            if (result.measure is not None or result.findings) and attack.name not in self.tried:
+                self.tried.append(attack.name)
+        for why, attributes in reasons.items():
+            on = () if len(attributes) == len(looked_at) else tuple(attributes)
+            self.untried.setdefault((on, why), []).append(attack.name)
+
+    def leave_out(self, adversary: str, attribute: str, why: str) -> None:
+        """What attacks of an adversary were not tried on."""
+        names = [attack.name for attack in self.attacks if attack.adversary == adversary]
+        if names:
+            self.untried[(attribute,), why] = names
 
 
 def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
@@ -302,51 +339,39 @@ def _needs_nobody(attack: Attack, *, registered: bool) -> bool:
     return attack.classes_only or (attack.values == "transient" and registered)
 
 
-def _bounded(attack: Attack, history: History, result: Result, asked: Question) -> Noted:
+def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Noted:
     """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
     from sequester.attacks.exposure import Noted, keep_worst, say_more
 
-    if asked.witness is not None and result.findings:
-        from sequester.attacks.proven import of_people
+    if asked.pods is not None and result.findings:
+        from sequester.attacks.pods import of_people
 
-        result = of_people(result, history, asked.witness, smallest=attack.smallest)
+        result = of_people(result, history, asked.pods, smallest=attack.smallest)
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
     return Noted(findings, result.measure, (*notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved)
 
 
-def _try(attack: Attack, history: History, asked: Question) -> Result:
-    """What was published, and the true totals where they are known."""
-    result = _try_published(attack, history, asked)
-    whole = history.attribute == WHOLE_ROW or asked.labels is None
-    if attack.name != "deniability" or asked.decoy is None or not whole or not history.permanent:
+def _try(attack: Attack, history: History, asked: Setting) -> Result:
+    """What an attack comes to, and what is tried besides; what pods prove is not tried."""
+    if attack.values == "permanent" and not history.permanent:
+        return Result()
+    result = None
+    if asked.pods is not None:
+        result = attack.by_pods(history, asked.pods, asked.since(attack.name))
+    if result is None:
+        result = attack.find(history, asked)
+    more = attack.besides(history, asked)
+    if more is None:
         return result
-    from sequester.attacks.totals import find_totals
-
-    labels = Labels.of_history(history) if asked.labels is None else asked.labels
-    more = find_totals(history, labels, asked.decoy)
     measures = [one.measure for one in (result, more) if one.measure is not None]
     return replace(
         more,
         findings=[*result.findings, *more.findings],
-        measure=max(measures, default=None),
+        measure=attack.worse(measures, default=None),
         unsolved=result.unsolved + more.unsolved,
     )
-
-
-def _try_published(attack: Attack, history: History, asked: Question) -> Result:
-    """What was published, and nothing else that somebody may know; what pods prove is not tried."""
-    if attack.values == "permanent":
-        if not history.permanent:
-            return Result()
-        if asked.witness is not None:
-            from sequester.attacks.proven import proven
-
-            settled = proven(attack.name, history, asked.witness, since=asked.since(attack.name))
-            if settled is not None:
-                return settled
-    return attack.find(history, asked)
 
 
 def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import Attack, Question
+from sequester.attacks.attack import Attack, Setting
 from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.history import History
@@ -94,7 +94,7 @@ def find(
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
+class _Targeted:
     """Whoever the adversary asks about, people with the same classes as one row.
 
     weight  people per row
@@ -114,13 +114,13 @@ class _Crowd:
 
     def path(self, history: History, value: int) -> NDArray[np.int64]:
         """(rows, releases) the class of each row, -1 for none; of several the one with most of the value."""
-        found = np.full((len(self.weight), len(history)), -1, np.int64)
+        path = np.full((len(self.weight), len(history)), -1, np.int64)
         for column, (row, number) in enumerate(self.fits):
             share = history.releases[column].counts[number, value] / self.sizes[column][number]
             # With repeated indices the last assignment stays, so the largest share must come last.
             order = np.argsort(share, kind="stable")
-            found[row[order], column] = number[order]
-        return found
+            path[row[order], column] = number[order]
+        return path
 
     def factors(
         self, history: History, value: int, *, path: NDArray[np.int64]
@@ -135,19 +135,18 @@ class _Crowd:
         return linked, among
 
 
-def _members(history: History) -> _Crowd:
-    assert history.trajectories is not None
+def _members(history: History) -> _Targeted:
     fits = []
     for column in range(len(history)):
-        number = history.trajectories.path[:, column].astype(np.int64)
+        number = history.known_trajectories.path[:, column].astype(np.int64)
         here = np.flatnonzero(number >= 0)
         fits.append((here, number[here]))
     sizes = tuple(np.maximum(history.sharing(number), 1) for number in range(len(history)))
     apart = tuple(np.zeros(len(release), np.bool_) for release in history.releases)
-    return _Crowd(history.trajectories.size, tuple(fits), sizes, known=True, shared=apart)
+    return _Targeted(history.known_trajectories.size, tuple(fits), sizes, known=True, shared=apart)
 
 
-def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
+def _registered(history: History, registered: NDArray[np.int32]) -> _Targeted:
     links = history.links
     points, weight = np.unique(registered[links], axis=1, return_counts=True)
     if not links.any():
@@ -168,12 +167,12 @@ def _registered(history: History, registered: NDArray[np.int32]) -> _Crowd:
         overlapping.append(shared)
         # Every row is somebody else's, so what a box lacks adds up.
         absent = max(absent, int(np.maximum(release.size - inside, 0).sum()))
-    return _Crowd(
+    return _Targeted(
         weight.astype(np.int64), tuple(fits), tuple(sizes), known=False, shared=tuple(overlapping), absent=absent
     )
 
 
-def _notes(crowd: _Crowd, findings: Sequence[Finding]) -> list[str]:
+def _notes(crowd: _Targeted, findings: Sequence[Finding]) -> list[str]:
     """How far the numbers can be trusted when they come from a registration list."""
     if crowd.known:
         return []
@@ -207,7 +206,7 @@ def _above(
 
 
 def _finding(
-    history: History, exposure: Exposure, *, factors: tuple[list[int], list[int]], limit: Fraction, crowd: _Crowd
+    history: History, exposure: Exposure, *, factors: tuple[list[int], list[int]], limit: Fraction, crowd: _Targeted
 ) -> Finding:
     linked, among = factors
     chance = _probability(linked, among)
@@ -221,7 +220,7 @@ def _finding(
     return exposure.tell(history, "breach", "lifetime", required=limit, observed=chance, witness=witness)
 
 
-def _find(history: History, asked: Question) -> Result:
+def _find(history: History, asked: Setting) -> Result:
     lifetime = asked.policy.protect.lifetime
     # Of a value that stays the releases do not add up: it is the same one each time.
     if lifetime is None or history.permanent:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.attacks.attack import Attack, fewest
-from sequester.attacks.cracks import compare
+from sequester.attacks.cracks.comparison import compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.domain import notation
 from sequester.history import History
@@ -30,7 +30,7 @@ _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Joins:
+class JoinedClasses:
     """Pairs of classes that may share rows, one per entry: at most `most` rows, of which `sure` are certain."""
 
     first: NDArray[np.int32]
@@ -99,7 +99,7 @@ def _fewest_shared(history: History, first: int, second: int) -> int:
     return int(_bounds(_counts(history, first), _counts(history, second), one, other)[0].min())
 
 
-def _join(history: History, first: int, second: int, *, ways: tuple[bool, bool], semantics: Semantics) -> Joins:
+def _join(history: History, first: int, second: int, *, ways: tuple[bool, bool], semantics: Semantics) -> JoinedClasses:
     from scipy.sparse import csr_array
 
     one, other = history.compatible(first, second)
@@ -114,7 +114,7 @@ def _join(history: History, first: int, second: int, *, ways: tuple[bool, bool],
         sure = np.maximum(sure, _bounds(near, far, one, other, room=meets @ far)[1])
     if ways[1]:
         sure = np.maximum(sure, _bounds(far, near, other, one, room=meets.T @ near)[1])
-    return Joins(one, other, most, sure)
+    return JoinedClasses(one, other, most, sure)
 
 
 def _bounds(
@@ -138,17 +138,17 @@ def _bounds(
 
 def _plain_join(
     near: Integers, far: Integers, matches: Integers, one: NDArray[np.int32], other: NDArray[np.int32]
-) -> Joins:
+) -> JoinedClasses:
     alone = np.where(matches == 1, near, 0)
     rows = np.zeros(len(one), np.int64)
     step = max(1, _CELLS // near.shape[1])
     for start in range(0, len(one), step):
         part = slice(start, start + step)
         rows[part] = np.where(far[other[part]] > 0, alone[one[part]], 0).sum(axis=1)
-    return Joins(one, other, rows, rows)
+    return JoinedClasses(one, other, rows, rows)
 
 
-def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[list[Finding], list[int]]:
+def _judge(history: History, joins: JoinedClasses, first: int, second: int) -> tuple[list[Finding], list[int]]:
     """Groups with too few rows, and the smallest that certainly exists. Pairs with the same joined box are one."""
     if not joins.sure.any():
         return [], []
@@ -194,8 +194,8 @@ def _judge(history: History, joins: Joins, first: int, second: int) -> tuple[lis
 def _sorted_classes(
     here: NDArray[np.int32], there: NDArray[np.int32], numbers: tuple[int, int]
 ) -> list[tuple[int, int]]:
-    found = zip(numbers, (here, there), strict=True)
-    return [(number, where) for number, classes in found for where in np.unique(classes).tolist()]
+    sides = zip(numbers, (here, there), strict=True)
+    return [(number, where) for number, classes in sides for where in np.unique(classes).tolist()]
 
 
 def _written(history: History, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> list[dict[str, str]]:
@@ -226,8 +226,8 @@ class _Couples:
             return ()
         wanted = here.astype(np.int64) * self.width + there
         start, stop = (np.searchsorted(self.key, wanted, side=side) for side in _SIDES)
-        found = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
-        return tuple(self.ids[person] for person in np.sort(np.concatenate(found)).tolist())
+        people = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+        return tuple(self.ids[person] for person in np.sort(np.concatenate(people)).tolist())
 
 
 ATTACK = Attack(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sequester.attacks import words
-from sequester.attacks.deniability_story import TERMS_SHOWN
+from sequester.attacks.deniability.story import TERMS_SHOWN
 from sequester.attacks.finding import Finding
 from sequester.attacks.registry import attack_of
 from sequester.domain import notation
@@ -44,12 +44,12 @@ def _published(finding: Finding, history: History) -> list[str]:
 
 def _counted(witness: Mapping[str, Any]) -> dict[tuple[int, int], set[str]]:
     """The values of a sum by release and class, without classes that lack a value: only all their rows show that."""
-    found: dict[tuple[int, int], set[str]] = {}
+    counted: dict[tuple[int, int], set[str]] = {}
     for row in (*witness["added"], *witness["subtracted"]):
-        found.setdefault((row["release"], row["class"]), set()).add(row["value"])
+        counted.setdefault((row["release"], row["class"]), set()).add(row["value"])
     for row in witness["absent"]:
-        found.pop((row["release"], row["class"]), None)
-    return found
+        counted.pop((row["release"], row["class"]), None)
+    return counted
 
 
 def headline(finding: Finding) -> str:

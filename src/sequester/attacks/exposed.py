@@ -108,10 +108,10 @@ def named_value(key: Key) -> str:
 
 
 def is_certain(finding: Finding) -> bool:
-    """Whether a value is certain, or nobody is left to hide among."""
-    if finding.attack in ("closeness", "row-order"):
-        return False
-    return finding.observed >= 1 if finding.about_value else finding.observed <= 1
+    """Whether a value is certain, or nobody is left to hide among; a distance or a share of rows is neither."""
+    if finding.about_value:
+        return finding.observed >= 1
+    return finding.observed <= 1 and finding.observed < finding.required
 
 
 def _value(finding: Finding) -> Key:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.finding import Adversary, Finding, Result
+from sequester.attacks.finding import Finding, Result
 from sequester.history import History
+from sequester.policy.adversaries import AdversaryName
 
 MOST = 10_000
 """The most findings that an attack tells of one sensitive attribute: of more, the worst; the rest is counted."""
@@ -42,7 +43,7 @@ class Exposure:
         self,
         history: History,
         attack: str,
-        adversary: Adversary,
+        adversary: AdversaryName,
         *,
         required: Fraction,
         observed: Fraction,

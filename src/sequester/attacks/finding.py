@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from sequester.policy.adversaries import AdversaryName
+
 Semantics = Literal["exact", "paper"]
-Adversary = Literal["outsider", "neighbor", "insider", "lifetime", "any"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Finding:
     """
 
     attack: str
-    adversary: Adversary
+    adversary: AdversaryName
     releases: tuple[int, ...]
     required: float
     observed: float
@@ -57,7 +58,7 @@ class Finding:
         }
 
 
-class Told(Mapping[str, Any]):
+class LazyWitness(Mapping[str, Any]):
     """A witness that is put into plain values when somebody first looks at it: of thousands, few are read."""
 
     def __init__(self, tell: Callable[[], dict[str, Any]]) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from sequester.attacks import (
-    backward,
-    believed,
+    belief,
     breach,
     complementary,
-    cross,
     deniability,
     difference,
-    forward,
     intersection,
     row_order,
     single,
     tracing,
 )
 from sequester.attacks.attack import Attack
+from sequester.attacks.cracks import backward, cross, forward
 
 ATTACKS: tuple[Attack, ...] = (
     *single.ATTACKS,
@@ -27,7 +25,7 @@ ATTACKS: tuple[Attack, ...] = (
     difference.ATTACK,
     tracing.ATTACK,
     deniability.ATTACK,
-    believed.ATTACK,
+    belief.ATTACK,
     breach.ATTACK,
     row_order.ATTACK,
     complementary.ATTACK,

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.attack import Attack
-from sequester.attacks.chance import log_chance, log_equal_runs
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers.chance import log_chance, log_equal_runs
 from sequester.history import History, Publication
 from sequester.history.boxes import intersecting
 
@@ -68,14 +68,14 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
         if _repeated(one, other):
             continue
         places = _same_places(history, one, other)
-        found = [places] if _alarms(places) else []
+        agreements = [places] if _alarms(places) else []
         shares.append(places.share)
         stretches = _same_stretches(history, one, other)
         if stretches is not None and stretches.share > 0:
-            found.append(stretches)
+            agreements.append(stretches)
             shares.append(stretches.share)
-        if found:
-            best = max(found, key=lambda agreement: agreement.share)
+        if agreements:
+            best = max(agreements, key=lambda agreement: agreement.share)
             findings.append(_finding(best, first, second))
     return Result(findings, max(shares) if shares else None)
 
@@ -86,20 +86,20 @@ def _alarms(places: Agreement) -> bool:
     return places.chance <= CHANCE / 2
 
 
-def _finding(found: Agreement, first: int, second: int) -> Finding:
+def _finding(agreement: Agreement, first: int, second: int) -> Finding:
     return Finding(
         attack="row-order",
         adversary="any",
         releases=(first + 1, second + 1),
         required=0.0,
-        observed=found.share,
+        observed=agreement.share,
         witness={
-            "test": found.test,
-            "rows": found.rows,
-            "agreeing": found.agreeing,
-            "expected": found.expected,
-            "chance": found.chance,
-            "small": found.small,
+            "test": agreement.test,
+            "rows": agreement.rows,
+            "agreeing": agreement.agreeing,
+            "expected": agreement.expected,
+            "chance": agreement.chance,
+            "small": agreement.small,
         },
     )
 
@@ -176,8 +176,8 @@ def _degrees(history: History, one: Publication, other: Publication, axes: list[
     from scipy.sparse import csr_array
 
     pairs = intersecting(one.lo[axes], one.hi[axes], other.lo[axes], other.hi[axes])
-    found: Integers = csr_array((np.ones(len(pairs[0]), np.int64), pairs), shape=(len(one), len(other))) @ held
-    return found
+    degree: Integers = csr_array((np.ones(len(pairs[0]), np.int64), pairs), shape=(len(one), len(other))) @ held
+    return degree
 
 
 def _not_after(sides: NDArray[np.int32], held: Integers, limits: NDArray[np.int32]) -> Integers:
@@ -246,6 +246,7 @@ def _nothing(history: History) -> str:
 
 ATTACK = Attack(
     name="row-order",
+    by_chance="as by chance",
     adversary="any",
     title="Agreement of row orders beyond chance",
     find=lambda history, asked: find(history),

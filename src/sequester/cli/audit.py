@@ -11,7 +11,7 @@ from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
-    from sequester.attacks.spread import Spread
+    from sequester.attacks.solvers.spread import BeliefSpread
     from sequester.policy import Policy
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -211,7 +211,7 @@ def _show_belief(audited: Audit) -> None:
     for title in ("believed about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9"):
         table.add_column(title)
 
-    def add(name: str, known: str, spread: Spread) -> None:
+    def add(name: str, known: str, spread: BeliefSpread) -> None:
         above = (f"{100 * share:.1f}%" for share in spread.above)
         table.add_row(
             Text(name, "bold"), known, f"{spread.people:,}", f"{spread.most:.2f}", f"{spread.mean:.2f}", *above

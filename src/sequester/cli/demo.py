@@ -121,12 +121,12 @@ def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Shown:
     from pydantic import TypeAdapter
 
     from sequester.attacks.audit import audit
-    from sequester.policy.model import Method
+    from sequester.policy.methods import MethodOptions
     from sequester.publish.anonymize import anonymize
     from sequester.publish.emit import shuffle_rows
     from sequester.publish.files import write_file
 
-    alone = policy.model_copy(update={"method": TypeAdapter(Method).validate_python(ALONE)})
+    alone = policy.model_copy(update={"method": TypeAdapter(MethodOptions).validate_python(ALONE)})
     known: list[pa.Table] = []
     told = Shown([], [], [])
     for number in range(1, TIMES + 1):

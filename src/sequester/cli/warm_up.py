@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def warm_up(
     everything: Annotated[
-        bool, typer.Option("--all", help="Those of all methods, not only of anonymize and a series by mondrian.")
+        bool, typer.Option("--all", help="Those of all methods, not only of anonymize and a series by pods.")
     ] = False,
     format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
 ) -> None:

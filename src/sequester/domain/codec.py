@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.hierarchy import Codes, Hierarchy, sorted_places
 
 Mask = NDArray[np.bool_]
 
 _EXACT = 2.0**53
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?$"
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
@@ -75,13 +75,26 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def matches(values: pa.Array, pattern: str) -> Mask:
+    """Which values are text that is like a pattern once blanks around it are gone."""
+    if not is_text(values.type):
+        return np.zeros(len(values), np.bool_)
+    trimmed = pc.utf8_trim_whitespace(to_text(values))
+    return to_mask(pc.match_substring_regex(trimmed, pattern).fill_null(False))
+
+
+def to_mask(values: pa.Array) -> Mask:
+    """Truth values as they are in NumPy."""
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
+
+
 def to_numbers(values: pa.Array) -> tuple[NDArray[np.float64], Mask]:
     """Numbers, and which values are numbers at all. Text is taken without surrounding blanks: 12, -5, .5, 1e3."""
     if is_text(values.type):
         trimmed = pc.utf8_trim_whitespace(to_text(values))
-        readable = pc.match_substring_regex(trimmed, _NUMBER).fill_null(False)
+        readable = pc.match_substring_regex(trimmed, NUMBER).fill_null(False)
         digits = pc.utf8_ltrim(pc.if_else(readable, trimmed, "nan"), characters="+")
-        return _floats(digits), _mask(readable)
+        return _floats(digits), to_mask(readable)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
         return _floats(values), np.ones(len(values), np.bool_)
     return np.full(len(values), np.nan), np.zeros(len(values), np.bool_)
@@ -110,20 +123,15 @@ def to_fixed_width(values: pa.Array, *, length: int) -> tuple[pa.Array, Mask]:
         codes = to_text(values)
         digits = pc.match_substring_regex(codes, "^[0-9]+$").fill_null(False)
         codes = pc.if_else(digits, pc.utf8_lpad(codes, width=length, padding="0"), "")
-    return codes, _mask(pc.equal(pc.utf8_length(codes), length).fill_null(False))
+    return codes, to_mask(pc.equal(pc.utf8_length(codes), length).fill_null(False))
 
 
 def to_codes(hierarchy: Hierarchy, values: pa.Array | NDArray[Any]) -> Codes:
     """The code of every value, of the type of the hierarchy's leaves; -1 for what is none of them."""
-    leaves = hierarchy.leaves[:-1] if hierarchy.missing else hierarchy.leaves
-    if isinstance(values, pa.Array):
-        found = pc.index_in(values, value_set=pa.array(leaves, pa.string()))
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
-    if not len(leaves):
-        return np.full(len(values), -1, np.int32)
-    places = np.minimum(np.searchsorted(leaves, values), len(leaves) - 1).astype(np.int32)
-    places[leaves[places] != values] = -1
-    return places
+    if not isinstance(values, pa.Array):
+        return sorted_places(hierarchy.values, values)
+    places = pc.index_in(values, value_set=pa.array(hierarchy.values, pa.string()))
+    return np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), np.int32)
 
 
 def _floats(values: pa.Array) -> NDArray[np.float64]:
@@ -138,7 +146,7 @@ def _days(stamps: pa.Array) -> NDArray[np.datetime64]:
 
 def _iso_days(text: pa.Array) -> NDArray[np.datetime64]:
     """Built from the three numbers: a calendar that rolls February 30 over into March would hide the mistake."""
-    readable = pc.match_substring_regex(text, _DAY).fill_null(False)
+    readable = pc.match_substring_regex(text, DAY).fill_null(False)
     text = pc.if_else(readable, text, "0000-00-00")
     year, month, day = (
         np.asarray(pc.cast(pc.utf8_slice_codeunits(text, start, stop), pa.int64()).to_numpy(zero_copy_only=False))
@@ -161,7 +169,3 @@ def _day(cell: str | None, format: str) -> Any:
         return None if cell is None else datetime.strptime(cell, format).date()
     except ValueError:
         return None
-
-
-def _mask(values: pa.Array) -> Mask:
-    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)

@@ -49,8 +49,8 @@ class Cover:
 
     def answers(self, place: int) -> Codes:
         """Per code, 0 when a cell with it has, or may have, the element, else 1."""
-        found: Codes = np.where(self.holds[:, place], 0, 1).astype(np.int32)
-        return found
+        answers: Codes = np.where(self.holds[:, place], 0, 1).astype(np.int32)
+        return answers
 
     def starred(self, domain: Hierarchy, stays: Iterable[str]) -> Cover:
         """The same where `*` may have every element; but for values that stay with a person, which it does not hide."""
@@ -105,15 +105,6 @@ def of_nodes(domain: Hierarchy, published: Codes, *, blank: bool) -> Cover:
     else:
         tops = _tops(holds, used)
     return Cover(elements, members, holds, apart, tops)
-
-
-def canonical(texts: Sequence[str | None], separator: str) -> list[str | None]:
-    """Sets written one way: elements without blanks around them, each once, sorted. None for one without elements."""
-    found: list[str | None] = []
-    for text in texts:
-        elements = {part.strip() for part in (text or "").split(separator)} - {""}
-        found.append(separator.join(sorted(elements)) if elements else None)
-    return found
 
 
 def _called(domain: Hierarchy, members: Sequence[str], low: Codes, high: Codes) -> str:

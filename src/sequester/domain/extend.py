@@ -14,22 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.build import observe
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.hierarchy import Codes, Hierarchy, sorted_places
+from sequester.domain.kinds import kind_of
 from sequester.domain.tree import from_values
 
 if TYPE_CHECKING:
-    from sequester.policy.model import QuasiIdentifier, Sensitive
+    from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 
 def extend(
     attribute: QuasiIdentifier | Sensitive, before: Hierarchy, values: Iterable[str] | NDArray[Any]
 ) -> Hierarchy:
     """The domain with these values too; the very same object when none is new."""
-    known = _without_missing(before)
-    new = np.asarray(list(values) if before.kind in ("category", "code") else values, known.dtype)
+    known = before.values
+    new = np.asarray(values if isinstance(values, np.ndarray) else list(values), known.dtype)
     if not len(np.setdiff1d(new, known)):
         return before
-    if before.kind == "category":
+    if not kind_of(before).ordered:
         return from_values(new.tolist(), missing=before.missing, known=known.tolist())
     return observe(attribute, np.concatenate([known, new]))
 
@@ -38,18 +39,14 @@ def places(before: Hierarchy, after: Hierarchy) -> Codes:
     """For every leaf of a domain, its code in a later one, -1 where that lost it; an extension keeps all, in order."""
     if before is after:
         return np.arange(before.size, dtype=np.int32)
-    known, wanted = _without_missing(after), _without_missing(before)
-    if before.leaves.dtype.kind == "O":
-        place = {leaf: code for code, leaf in enumerate(known.tolist())}
-        found = np.array([place.get(leaf, -1) for leaf in wanted.tolist()], np.int32)
-    elif not len(known):
-        found = np.full(len(wanted), -1, np.int32)
+    if before.leaves.dtype == object:
+        place = {leaf: code for code, leaf in enumerate(after.values.tolist())}
+        codes = np.array([place.get(leaf, -1) for leaf in before.values.tolist()], np.int32)
     else:
-        found = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.int32)
-        found[known[found] != wanted] = -1
+        codes = sorted_places(after.values, before.values)
     if before.missing:
-        found = np.append(found, np.int32(after.size - 1 if after.missing else -1)).astype(np.int32)
-    return found
+        codes = np.append(codes, np.int32(after.size - 1 if after.missing else -1)).astype(np.int32)
+    return codes
 
 
 def grows_from(before: Hierarchy, after: Hierarchy) -> bool:
@@ -72,9 +69,5 @@ def gains(lo: Codes, hi: Codes, place: Codes) -> NDArray[np.bool_]:
     New leaves between two known ones come into every interval across them: what it was published for is then less
     than what it covers, and whoever knows when the leaves were added knows that.
     """
-    found: NDArray[np.bool_] = place[hi] - place[lo] != hi - lo
-    return found
-
-
-def _without_missing(domain: Hierarchy) -> NDArray[Any]:
-    return domain.leaves[:-1] if domain.missing else domain.leaves
+    wider: NDArray[np.bool_] = place[hi] - place[lo] != hi - lo
+    return wider

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sequester.domain.codec import Mask, is_text
+from sequester.domain.codec import Mask, is_text, to_mask
 
 APOSTROPHE = "'"
 # Some spreadsheets take the wide signs of East Asian keyboards for the narrow ones.
@@ -44,7 +44,7 @@ def unescape_name(name: str) -> str:
 
 def formulas(texts: pa.Array) -> Mask:
     """Which of distinct values are formulas; those that are no text never are."""
-    return _found(texts, _FORMULA, f"^{_NUMBER}$")
+    return _begins(texts, _FORMULA, f"^{_NUMBER}$")
 
 
 def escape(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -67,13 +67,13 @@ def _changed(column: pa.ChunkedArray, change: _Change, pattern: str) -> pa.Chunk
 def _array(chunk: pa.Array, change: _Change, pattern: str) -> pa.Array:
     if pa.types.is_dictionary(chunk.type):
         return pa.DictionaryArray.from_arrays(chunk.indices, _array(chunk.dictionary, change, pattern))
-    found = _found(chunk, pattern, _QUOTED_NUMBER)
-    return pc.if_else(pa.array(found), change(chunk), chunk).cast(chunk.type) if found.any() else chunk
+    quoted = _begins(chunk, pattern, _QUOTED_NUMBER)
+    return pc.if_else(pa.array(quoted), change(chunk), chunk).cast(chunk.type) if quoted.any() else chunk
 
 
-def _found(texts: pa.Array, pattern: str, number: str) -> Mask:
+def _begins(texts: pa.Array, pattern: str, number: str) -> Mask:
     if not is_text(texts.type):
         return np.zeros(len(texts), np.bool_)
-    begins = pc.match_substring_regex(texts, pattern).fill_null(False)
+    signed = pc.match_substring_regex(texts, pattern).fill_null(False)
     numbers = pc.match_substring_regex(texts, number).fill_null(False)
-    return np.asarray(pc.and_not(begins, numbers).to_numpy(zero_copy_only=False), np.bool_)
+    return to_mask(pc.and_not(signed, numbers))

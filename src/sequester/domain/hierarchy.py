@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["category", "number", "code", "date"]
 Codes = NDArray[np.int32]
 
 EVERYTHING = "*"
@@ -28,6 +27,7 @@ UNSEEN = "\N{NO-BREAK SPACE}"
 class Hierarchy:
     """The domain of one attribute. Frozen: a series keeps it for all its releases.
 
+    kind      what the leaves are, by its name in `kinds`: bands and sets are categories
     leaves    raw values in code order: str for categories and codes, float64 numbers, datetime64[D] dates.
               When `missing` is true the last leaf stands for a missing value.
     starts    per level, the first code of every group, ascending; `starts[0]` is every code, `starts[-1]` is [0].
@@ -37,7 +37,7 @@ class Hierarchy:
     aliases   further names that are understood but never published: a root's label, a level that repeats another.
     """
 
-    kind: Kind
+    kind: str
     leaves: NDArray[Any]
     starts: tuple[Codes, ...]
     names: tuple[tuple[str, ...], ...]
@@ -66,6 +66,11 @@ class Hierarchy:
         """The level at which everything is one group; 0 when there is only one leaf."""
         return len(self.starts) - 1
 
+    @property
+    def values(self) -> NDArray[Any]:
+        """The leaves without the one that stands for a missing value."""
+        return self.leaves[:-1] if self.missing else self.leaves
+
     def groups(self, level: int) -> Codes:
         """For every leaf, the number of its group at this level."""
         marks = np.zeros(self.size, np.int32)
@@ -81,12 +86,12 @@ class Hierarchy:
     @cached_property
     def group_names(self) -> dict[tuple[int, int], str]:
         """(first, last) code of every group, at any level, to the name it is published under (finest level wins)."""
-        found: dict[tuple[int, int], str] = {}
+        names: dict[tuple[int, int], str] = {}
         for level in range(self.height + 1):
             first, last = self.bounds(level)
             for group, name in zip(zip(first.tolist(), last.tolist(), strict=True), self.names[level], strict=True):
-                found.setdefault(group, name)
-        return found
+                names.setdefault(group, name)
+        return names
 
     @cached_property
     def labels(self) -> dict[str, tuple[int, int]]:
@@ -94,16 +99,16 @@ class Hierarchy:
 
         The leaves of numbers and dates are left out: there are many, and they are read as numbers and dates.
         """
-        found = {EVERYTHING: (0, self.size - 1)}
+        spans = {EVERYTHING: (0, self.size - 1)}
         if self.missing:
-            found[MISSING] = (self.size - 1, self.size - 1)
+            spans[MISSING] = (self.size - 1, self.size - 1)
         for name, group in self.named_groups():
-            found.setdefault(name, group)
-        return found
+            spans.setdefault(name, group)
+        return spans
 
     def named_groups(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Every name of every group, finest first, then the aliases; without the leaves of numbers and dates."""
-        for level in range(0 if self.kind in ("category", "code") else 1, self.height + 1):
+        for level in range(0 if self.leaves.dtype == object else 1, self.height + 1):
             first, last = self.bounds(level)
             yield from zip(self.names[level], zip(first.tolist(), last.tolist(), strict=True), strict=True)
         yield from self.aliases.items()
@@ -129,7 +134,7 @@ def side_by_side(domains: Sequence[Hierarchy]) -> tuple[NDArray[np.float64], NDA
 
 
 def nested(
-    kind: Kind,
+    kind: str,
     leaves: NDArray[Any],
     levels: Sequence[tuple[Codes, tuple[str, ...]]],
     *,
@@ -196,6 +201,15 @@ def with_blank(domain: Hierarchy) -> Hierarchy:
         missing=domain.missing,
         aliases=domain.aliases,
     )
+
+
+def sorted_places(known: NDArray[Any], wanted: NDArray[Any]) -> Codes:
+    """Where values are among others in order; -1 for those that are not."""
+    if not len(known):
+        return np.full(len(wanted), -1, np.int32)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.int32)
+    places[known[places] != wanted] = -1
+    return places
 
 
 def _absent(leaves: NDArray[Any]) -> Any:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sequester.domain.dates import cover
 
 _NUMBER = r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|(?i:inf(?:inity)?)|∞)"
 _DAY = r"[0-9]{4}(?:s|-?[Qq][1-4]|-[0-9]{2}(?:-[0-9]{2}(?:[T ]00:00(?::00(?:\.0+)?)?)?)?)?"
@@ -44,10 +43,17 @@ _NUMBER_ALONE = re.compile(_NUMBER)
 _NUMBER_FORMS = _forms(_NUMBER)
 _DAY_FORMS = _forms(_DAY)
 
+_MIDNIGHT = r"(?:[T ]00:00(?::00(?:\.0+)?)?)?"
+_CALENDAR_TERM = re.compile(
+    r"(?P<decade>\d{3}0)s"
+    rf"|(?P<year>\d{{4}})(?:-?[Qq](?P<quarter>[1-4])|-(?P<month>\d{{2}})(?:-(?P<day>\d{{2}}){_MIDNIGHT})?)?",
+    re.ASCII,
+)
+
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
-class Bounds(NamedTuple):
+class Extent(NamedTuple):
     """The two ends of one interval, and whether each is left out."""
 
     low: float
@@ -83,15 +89,15 @@ class Intervals(NamedTuple):
 
 def interpret_numbers(texts: Sequence[str | None]) -> Intervals:
     """Numeric ends of published texts, for building the domain of a table made elsewhere."""
-    found = [number_bounds((text or "").strip()) for text in texts]
-    nothing = Bounds(math.nan, math.nan)
-    columns = np.array([bounds or nothing for bounds in found], np.float64).reshape(-1, 4)
+    parsed = [number_bounds((text or "").strip()) for text in texts]
+    nothing = Extent(math.nan, math.nan)
+    columns = np.array([bounds or nothing for bounds in parsed], np.float64).reshape(-1, 4)
     return Intervals(
         low=columns[:, 0],
         high=columns[:, 1],
         above=columns[:, 2] > 0,
         below=columns[:, 3] > 0,
-        understood=np.array([bounds is not None for bounds in found], bool),
+        understood=np.array([bounds is not None for bounds in parsed], bool),
     )
 
 
@@ -99,22 +105,22 @@ def interpret_dates(
     texts: Sequence[str | None],
 ) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64], NDArray[np.bool_]]:
     """First and last day of published texts, and which were understood (the others are NaT). `*` is every day."""
-    found = [day_bounds((text or "").strip()) for text in texts]
-    low = np.array([np.datetime64(b[0], "D") if b else np.datetime64("NaT") for b in found], "datetime64[D]")
-    high = np.array([np.datetime64(b[1], "D") if b else np.datetime64("NaT") for b in found], "datetime64[D]")
-    return low, high, np.array([b is not None for b in found], bool)
+    parsed = [day_bounds((text or "").strip()) for text in texts]
+    low = np.array([np.datetime64(b[0], "D") if b else np.datetime64("NaT") for b in parsed], "datetime64[D]")
+    high = np.array([np.datetime64(b[1], "D") if b else np.datetime64("NaT") for b in parsed], "datetime64[D]")
+    return low, high, np.array([b is not None for b in parsed], bool)
 
 
-def number_bounds(text: str) -> Bounds | None:
+def number_bounds(text: str) -> Extent | None:
     """The interval of numbers that a text stands for."""
     if plain := _PLAIN.fullmatch(text):
         low, high = float(plain[1]), float(plain[2])
-        return Bounds(low, high) if low <= high else None
+        return Extent(low, high) if low <= high else None
     if _NUMBER_ALONE.fullmatch(text):
         number = _number(text)
-        return Bounds(number, number) if math.isfinite(number) else None
+        return Extent(number, number) if math.isfinite(number) else None
     if text and not text.strip("*"):
-        return Bounds(-math.inf, math.inf)
+        return Extent(-math.inf, math.inf)
     if AMBIGUOUS.fullmatch(text):
         return None
     return _match(text, _NUMBER_FORMS, _point)
@@ -122,12 +128,12 @@ def number_bounds(text: str) -> Bounds | None:
 
 def day_bounds(text: str) -> tuple[int, int] | None:
     """First and last day, since 1970-01-01, that a text stands for."""
-    alone = cover(text)
+    alone = calendar_days(text)
     if alone is not None:
         return alone
     if text and not text.strip("*"):
         return FIRST_DAY, LAST_DAY
-    bounds = _match(text, _DAY_FORMS, cover)
+    bounds = _match(text, _DAY_FORMS, calendar_days)
     if bounds is None:
         return None
     first = max(bounds.low, FIRST_DAY) + bounds.above
@@ -135,20 +141,46 @@ def day_bounds(text: str) -> tuple[int, int] | None:
     return (int(first), int(last)) if first <= last else None
 
 
+def calendar_days(term: str) -> tuple[int, int] | None:
+    """First and last day, since 1970-01-01, of a day, month, quarter, year or decade; None if it is none."""
+    named = _CALENDAR_TERM.fullmatch(term.strip())
+    if named is None:
+        return None
+    part = {name: int(text) for name, text in named.groupdict().items() if text is not None}
+    if "decade" in part:
+        first, months = (part["decade"], 1, 1), 120
+    elif "quarter" in part:
+        first, months = (part["year"], part["quarter"] * 3 - 2, 1), 3
+    elif "month" in part:
+        first, months = (part["year"], part["month"], part.get("day", 1)), 1
+    else:
+        first, months = (part["year"], 1, 1), 12
+    try:
+        start = date(*first)
+    except ValueError:
+        return None
+    if "day" in part:
+        return _since_epoch(start), _since_epoch(start)
+    ahead = start.month - 1 + months
+    year, month = start.year + ahead // 12, ahead % 12 + 1
+    end = date.max if year > 9999 else date(year, month, 1) - timedelta(days=1)
+    return _since_epoch(start), _since_epoch(end)
+
+
 def _match(
     text: str, forms: tuple[re.Pattern[str], ...], extent: Callable[[str], tuple[float, float] | None]
-) -> Bounds | None:
+) -> Extent | None:
     """The first form that fits, with both terms replaced by their extent (a month is many days)."""
-    found = next((match for form in forms if (match := form.fullmatch(text))), None)
-    if found is None:
+    matched = next((match for form in forms if (match := form.fullmatch(text))), None)
+    if matched is None:
         return None
-    part = found.groupdict()
+    part = matched.groupdict()
     if "one" not in part:
         low, high = extent(part["low"]), extent(part["high"])
         if low is None or high is None:
             return None
         above, below = part.get("left", "[") != "[", part.get("right", "]") != "]"
-        bounds = Bounds(low[1] if above else low[0], high[0] if below else high[1], above, below)
+        bounds = Extent(low[1] if above else low[0], high[0] if below else high[1], above, below)
         return bounds if bounds.low < bounds.high or (bounds.low == bounds.high and not above and not below) else None
     one = extent(part["one"])
     if one is None:
@@ -156,11 +188,11 @@ def _match(
     sign = ">=" if part.get("more") else part.get("sign") or "="
     if ">" in sign or sign == "≥":
         strict = sign == ">"
-        return Bounds(one[1] if strict else one[0], math.inf, strict, False)
+        return Extent(one[1] if strict else one[0], math.inf, strict, False)
     if "<" in sign or sign == "≤":
         strict = sign == "<"
-        return Bounds(-math.inf, one[0] if strict else one[1], False, strict)
-    return Bounds(*one)
+        return Extent(-math.inf, one[0] if strict else one[1], False, strict)
+    return Extent(*one)
 
 
 def _point(text: str) -> tuple[float, float]:
@@ -170,3 +202,7 @@ def _point(text: str) -> tuple[float, float]:
 
 def _number(text: str) -> float:
     return float(text.replace("∞", "inf"))
+
+
+def _since_epoch(day: date) -> int:
+    return day.toordinal() - date(1970, 1, 1).toordinal()

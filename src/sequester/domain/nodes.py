@@ -63,8 +63,8 @@ def may_be(domain: Hierarchy) -> NDArray[np.bool_]:
     """
     low, high = spans(domain)
     codes = np.arange(domain.size)
-    found: NDArray[np.bool_] = (codes >= low[:, None]) & (codes <= high[:, None])
-    return found
+    inside: NDArray[np.bool_] = (codes >= low[:, None]) & (codes <= high[:, None])
+    return inside
 
 
 def spans(domain: Hierarchy) -> tuple[Codes, Codes]:
@@ -87,8 +87,8 @@ def spans(domain: Hierarchy) -> tuple[Codes, Codes]:
 def is_value(domain: Hierarchy) -> NDArray[np.bool_]:
     """Per code, whether it is a value that a person may have, and not a node or `*`."""
     low, high = spans(domain)
-    found: NDArray[np.bool_] = (low == high) & np.array([name != EVERYTHING for name in domain.names[0]])
-    return found
+    single: NDArray[np.bool_] = (low == high) & np.array([name != EVERYTHING for name in domain.names[0]])
+    return single
 
 
 def grade(domain: Hierarchy, grades: Mapping[str, str] | None) -> Codes:
@@ -153,20 +153,20 @@ def generality(domain: Hierarchy) -> tuple[NDArray[np.float64], NDArray[np.float
 
 def _nodes(domain: Hierarchy) -> list[tuple[int, int, str, float]]:
     """First and last code, name and depth of every inner node; finest first."""
-    found: dict[str, tuple[int, int, str, float]] = {}
+    nodes: dict[str, tuple[int, int, str, float]] = {}
     for level in range(1, domain.height):
         first, last = domain.bounds(level)
         for name, low, high in zip(domain.names[level], first.tolist(), last.tolist(), strict=True):
             if domain.names[0][low] != name:
-                found.setdefault(name, (low, high, name, float(level)))
+                nodes.setdefault(name, (low, high, name, float(level)))
     whole = domain.size - 1
     for name, (low, high) in domain.aliases.items():
         if domain.names[0][low] != name:
             level = int(domain.level_of(np.array([low]), np.array([high]))[0])
-            found.setdefault(name, (low, high, name, level + (0.0 if low == 0 and high == whole else 0.5)))
-    if not any(low == 0 and high >= whole - domain.missing for low, high, _, _ in found.values()):
-        found[EVERYTHING] = (0, whole, EVERYTHING, float(max(domain.height, 1)))
-    return list(found.values())
+            nodes.setdefault(name, (low, high, name, level + (0.0 if low == 0 and high == whole else 0.5)))
+    if not any(low == 0 and high >= whole - domain.missing for low, high, _, _ in nodes.values()):
+        nodes[EVERYTHING] = (0, whole, EVERYTHING, float(max(domain.height, 1)))
+    return list(nodes.values())
 
 
 def _width(places: Mapping[str, int], name: str, low: Codes, high: Codes) -> int:

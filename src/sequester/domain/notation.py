@@ -12,9 +12,8 @@ Both functions take distinct values, never rows.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,21 +21,10 @@ from numpy.typing import NDArray
 
 from sequester.domain import sets
 from sequester.domain.hierarchy import MISSING, Codes, Hierarchy
-from sequester.domain.intervals import (
-    AMBIGUOUS,
-    Intervals,
-    day_bounds,
-    interpret_dates,
-    interpret_numbers,
-    number_bounds,
-)
-
-__all__ = ["Intervals", "interpret_dates", "interpret_numbers", "read", "read_scattered", "write"]
-
-Span = tuple[int, int]
+from sequester.domain.kinds import kind_of
+from sequester.domain.kinds.kind import Span
 
 _NO_VALUE = frozenset({"", "na", "n/a", "nan", "nat", "none", "null"})
-_MASKED = re.compile(r"(?P<prefix>[^*]+)\*+", re.DOTALL)
 
 
 def write(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
@@ -45,7 +33,7 @@ def write(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
     texts = _group_names(hierarchy, lo, hi)
     rest = np.flatnonzero(np.array([text is None for text in texts], bool))
     if len(rest):
-        compose = _category_texts if hierarchy.kind == "category" else _interval_texts
+        compose = _interval_texts if kind_of(hierarchy).ordered else _category_texts
         for place, text in zip(rest.tolist(), compose(hierarchy, lo[rest], hi[rest]), strict=True):
             texts[place] = text
     return [str(text) for text in texts]
@@ -86,7 +74,7 @@ def _group_names(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str | None]
 def _interval_texts(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
     """Intervals of a scale, that is of numbers, dates or codes."""
     leaves = hierarchy.names[0]
-    between = " - " if hierarchy.kind == "date" else "-"
+    between = kind_of(hierarchy).between
     last = hierarchy.size - 1
     texts = []
     known = _group_names(hierarchy, lo, np.minimum(hi, last - 1)) if hierarchy.missing else [None] * len(lo)
@@ -120,43 +108,36 @@ class _Reader:
     def __init__(self, hierarchy: Hierarchy) -> None:
         self.hierarchy = hierarchy
         self.labels = hierarchy.labels
-        scale = hierarchy.leaves[:-1] if hierarchy.missing else hierarchy.leaves
+        self.kind = kind_of(hierarchy)
         # Plain lists are the fastest thing to bisect, one text at a time.
-        self.scale: list[Any] = (scale.astype(np.int64) if hierarchy.kind == "date" else scale).tolist()
-        by_kind: dict[str, Callable[[str], Span | None]] = {
-            "number": self._number,
-            "date": self._date,
-            "code": self._code,
-            "category": lambda text: None,
-        }
-        self.interval = by_kind[hierarchy.kind]
+        self.scale: list[Any] = self.kind.worth(hierarchy.values).tolist()
 
     def span(self, text: str) -> Span | None:
         """The codes of a text, to the letter if possible, else without the blanks around it."""
-        found = self._exactly(text)
-        if found is None and text != text.strip():
-            found = self._exactly(text.strip())
-        if found is None and self.hierarchy.missing and text.strip().lower() in _NO_VALUE:
-            found = self.labels[MISSING]
-        return found
+        span = self._exactly(text)
+        if span is None and text != text.strip():
+            span = self._exactly(text.strip())
+        if span is None and self.hierarchy.missing and text.strip().lower() in _NO_VALUE:
+            span = self.labels[MISSING]
+        return span
 
     def _exactly(self, text: str) -> Span | None:
-        found = self._item(text)
-        if found is not None or (self.hierarchy.kind == "number" and AMBIGUOUS.fullmatch(text)):
-            return found
+        span = self._item(text)
+        if span is not None or not self.kind.may_list(text):
+            return span
         for parts in sets.readings(text):
-            found = self._union(parts)
-            if found is not None:
-                return found
+            span = self._union(parts)
+            if span is not None:
+                return span
         return None
 
     def _item(self, text: str) -> Span | None:
-        found = self.labels.get(text)
-        if found is not None:
-            return found
+        span = self.labels.get(text)
+        if span is not None:
+            return span
         if text and not text.strip("*"):
             return 0, self.hierarchy.size - 1
-        return self.interval(text)
+        return self.kind.span(text, self.scale)
 
     def _union(self, parts: Sequence[str]) -> Span | None:
         runs = self._runs(parts)
@@ -175,39 +156,3 @@ class _Reader:
             else:
                 merged.append(span)
         return tuple(merged) if None not in spans else None
-
-    def _number(self, text: str) -> Span | None:
-        bounds = number_bounds(text)
-        if bounds is None:
-            return None
-        first = (bisect_right if bounds.above else bisect_left)(self.scale, bounds.low)
-        last = (bisect_left if bounds.below else bisect_right)(self.scale, bounds.high) - 1
-        return (first, last) if first <= last else None
-
-    def _date(self, text: str) -> Span | None:
-        bounds = day_bounds(text)
-        return None if bounds is None else self._between(bounds[0], bounds[1])
-
-    def _code(self, text: str) -> Span | None:
-        masked = _MASKED.fullmatch(text)
-        if masked:
-            prefix = masked["prefix"]
-            first = bisect_left(self.scale, prefix)
-            last = bisect_right(self.scale, prefix, key=lambda leaf: leaf[: len(prefix)]) - 1
-            return (first, last) if first <= last else None
-        length = len(self.scale[0])
-        bracketed = len(text) > 2 and text[0] == "[" and text[-1] == "]"
-        body = text[1:-1] if bracketed else text
-        # All codes have one length, so the ends are found by position, whatever characters they have.
-        between = body[length:-length].strip()
-        if (
-            text.startswith("{")
-            or len(body) <= 2 * length
-            or between not in ({"-", "–", "..", ",", ";"} if bracketed else {"-", "–", ".."})
-        ):
-            return None
-        return self._between(body[:length], body[-length:])
-
-    def _between(self, low: Any, high: Any) -> Span | None:
-        first, last = bisect_left(self.scale, low), bisect_right(self.scale, high) - 1
-        return (first, last) if first <= last else None

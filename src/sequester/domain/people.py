@@ -46,8 +46,8 @@ def bare(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def names(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The text by which each person is known; null for nobody."""
-    found = bare(ids)
-    texts = _trimmed(to_text(found).cast(pa.string())) if not is_text(found.type) else found.cast(pa.string())
+    plain = bare(ids)
+    texts = plain.cast(pa.string()) if is_text(plain.type) else _trimmed(to_text(plain).cast(pa.string()))
     empty = pc.equal(pc.binary_length(texts), 0)
     return pc.if_else(empty, pa.scalar(None, pa.string()), texts) if pc.any(empty).as_py() else texts
 
@@ -58,8 +58,8 @@ def inexact(ids: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
     if not pa.types.is_floating(ids.type):
         return np.zeros(len(ids), np.bool_)
     numbers = pc.cast(ids, pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-    found: NDArray[np.bool_] = np.abs(numbers) >= _EXACT
-    return found
+    rounded: NDArray[np.bool_] = np.abs(numbers) >= _EXACT
+    return rounded
 
 
 def lookalikes(known_as: pa.Array) -> int:
@@ -95,17 +95,17 @@ def as_integers(numbers: pa.Array) -> pa.Array:
     """Texts that are numbers, written as an integer column writes them; those with a fraction as short as possible."""
     digits = pc.match_substring_regex(numbers, r"^\+?[0-9]+$")
     stripped = pc.ascii_ltrim(numbers, characters="+0")
-    found = pc.if_else(pc.equal(stripped, ""), pa.scalar("0"), stripped)
+    digits_only = pc.if_else(pc.equal(stripped, ""), pa.scalar("0"), stripped)
     others = pc.invert(digits).fill_null(False)
     # Most ids are digits only, and patterns are slow.
-    return pc.replace_with_mask(found, others, _shortest(numbers.filter(others)))
+    return pc.replace_with_mask(digits_only, others, _shortest(numbers.filter(others)))
 
 
 def _shortest(numbers: pa.Array) -> pa.Array:
     plain = pc.match_substring_regex(numbers, r"^[+-]?[0-9]*\.?[0-9]*$")
     # Powers of ten are read as floats; of the others every digit counts, however many there are.
     powers = pc.cast(pc.if_else(plain, pa.scalar("0"), pc.ascii_ltrim(numbers, characters="+")), pa.float64())
-    found = pc.if_else(plain, numbers, to_text(powers))
+    short_form = pc.if_else(plain, numbers, to_text(powers))
     for pattern, short in (
         (r"^\+", ""),
         (r"(\.[0-9]*?)0+$", r"\1"),
@@ -114,8 +114,8 @@ def _shortest(numbers: pa.Array) -> pa.Array:
         (r"^(-?)\.", r"\10."),
         (r"^-0$", "0"),
     ):
-        found = pc.replace_substring_regex(found, pattern, short)
-    return found
+        short_form = pc.replace_substring_regex(short_form, pattern, short)
+    return short_form
 
 
 def _odd(known_as: pa.Array) -> pa.Array:

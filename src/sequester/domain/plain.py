@@ -24,7 +24,7 @@ def plain_codes(column: pa.ChunkedArray, before: Hierarchy | None = None) -> tup
     """The domain of a column and the code of every cell; values that an earlier domain has come first, as there."""
     values, index = distinct(column)
     texts = to_text(values).cast(pa.string())
-    known = [] if before is None else before.leaves[:-1].tolist()
+    known = [] if before is None else before.values.tolist()
     new = sorted(set(texts.to_pylist()).difference(known))
     domain = _flat([*known, *new]) if before is None or new else before
     code = np.append(to_codes(domain, texts), np.int32(domain.size - 1))
@@ -33,7 +33,7 @@ def plain_codes(column: pa.ChunkedArray, before: Hierarchy | None = None) -> tup
 
 def plain_cells(domain: Hierarchy, codes: Codes, kind: pa.DataType) -> pa.Array:
     """The cells that codes stand for, of the type of a column; ArrowInvalid where they do not fit it."""
-    leaves = pa.array([*domain.leaves[:-1].tolist(), None], pa.string())
+    leaves = pa.array([*domain.values.tolist(), None], pa.string())
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     cells: pa.Array = leaves.take(pa.array(codes)).cast(value)
     return cells.cast(kind) if pa.types.is_dictionary(kind) else cells

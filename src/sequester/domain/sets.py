@@ -36,13 +36,13 @@ def readings(text: str) -> Iterator[list[str]]:
 def _take_apart(body: str, pattern: re.Pattern[str]) -> list[str] | None:
     parts, at = [], 0
     while True:
-        found = pattern.match(body, at)
-        if found is None:
+        part = pattern.match(body, at)
+        if part is None:
             return None
-        named = found.groupdict()
+        named = part.groupdict()
         quoted = named.get("quoted")
         parts.append(named["plain"].strip() if quoted is None else quoted.replace('""', '"'))
-        at = found.end()
+        at = part.end()
         if not named["end"]:
             return parts
 

@@ -47,12 +47,12 @@ def from_rows(rows: Rows, *, missing: bool = False) -> Hierarchy:
 
 def from_values(values: Iterable[str], *, missing: bool = False, known: Sequence[str] = ()) -> Hierarchy:
     """A flat category: the known values as they are, the other distinct values in sorted order, then `*`."""
-    found = {str(value) for value in values}
-    leaves = [*known, *sorted(found.difference(known))]
+    distinct = {str(value) for value in values}
+    leaves = [*known, *sorted(distinct.difference(known))]
     problems = []
     if not leaves:
         problems.append(Problem("there is no value to build a domain from"))
-    if EVERYTHING in found:
+    if EVERYTHING in distinct:
         problems.append(Problem("'*' occurs as a value, but stands for any value; give it another name"))
     if missing and MISSING in leaves:
         problems.append(Problem(f"'{MISSING}' occurs as a value; add it to input.missing, or give it another name"))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
-from sequester.guarantees.criterion import Counts, Criterion, Name
+from sequester.guarantees.criterion import Counts, Criterion, Declaration
+from sequester.policy.protect import K_MAP, K
 
 # Cells of the largest (boxes x population) comparison made at once.
 _CELLS = 1 << 18
@@ -24,6 +25,7 @@ class _Crowd(Criterion):
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = True
     at_least: ClassVar[bool] = True
+    about_values: ClassVar[bool] = False
 
     @property
     def required(self) -> float:
@@ -38,13 +40,11 @@ class _Crowd(Criterion):
 
 @dataclass(frozen=True)
 class KAnonymity(_Crowd):
-    """k-anonymity (Samarati and Sweeney 1998; Sweeney 2002): every class has at least k records.
+    """k-anonymity (Samarati and Sweeney 1998; Sweeney 2002): every class has at least k records."""
 
-    Protects: who a published record is about, from someone who knows the quasi-identifiers of the target.
-    Does not protect: what the target's sensitive value is when the class agrees on it, nor against two releases.
-    """
-
-    name: ClassVar[Name] = "k"
+    name: ClassVar[str] = "k"
+    protects: ClassVar[str] = "who a row is about, from someone who knows the quasi-identifiers of the target"
+    does_not_protect: ClassVar[str] = "the target's sensitive value where the class agrees on it; against two releases"
 
     def describe(self) -> str:
         return f"every class has at least {self.k} records"
@@ -55,11 +55,11 @@ class KMap(_Crowd):
     """k-map (Sweeney 2001): every published box fits at least k people of a population table.
 
     `counts` are population counts, one column: see `population_inside`.
-    Protects: who a published record is about, from someone who does not know who of the population is in the table.
-    Does not protect: anything once the adversary knows that the target is in the table; nor any sensitive value.
     """
 
-    name: ClassVar[Name] = "k-map"
+    name: ClassVar[str] = "k-map"
+    protects: ClassVar[str] = "who a row is about, from someone who does not know who of the population is in the table"
+    does_not_protect: ClassVar[str] = "anything, once it is known that the target is in the table; any sensitive value"
 
     def describe(self) -> str:
         return f"every published box fits at least {self.k} people of the population"
@@ -73,9 +73,9 @@ def population_inside(
     All arrays have one row per quasi-identifier. The population is halved again and again; a box that covers a part
     takes it whole, one that misses it never looks at it, so no (boxes x population) matrix is built.
     """
-    found = np.zeros((lo.shape[1], 1), np.int64)
+    inhabitants = np.zeros((lo.shape[1], 1), np.int64)
     if not population.shape[1]:
-        return found
+        return inhabitants
     group, first = row_groups(population)
     cells, people = population[:, first], np.bincount(group)
     work = [(np.arange(cells.shape[1]), np.arange(lo.shape[1]))]
@@ -84,7 +84,7 @@ def population_inside(
         low, high = cells[:, part].min(axis=1)[:, None], cells[:, part].max(axis=1)[:, None]
         boxes = boxes[np.all((lo[:, boxes] <= high) & (hi[:, boxes] >= low), axis=0)]
         covers = np.all((lo[:, boxes] <= low) & (hi[:, boxes] >= high), axis=0)
-        found[boxes[covers], 0] += people[part].sum()
+        inhabitants[boxes[covers], 0] += people[part].sum()
         boxes = boxes[~covers]
         if not len(boxes):
             continue
@@ -92,7 +92,7 @@ def population_inside(
             inside = np.ones((len(boxes), len(part)), bool)
             for row, below, above in zip(cells[:, part], lo[:, boxes], hi[:, boxes], strict=True):
                 inside &= (row >= below[:, None]) & (row <= above[:, None])
-            found[boxes, 0] += inside @ people[part]
+            inhabitants[boxes, 0] += inside @ people[part]
             continue
         widest = int(np.argmax(high - low))
         row = cells[widest, part]
@@ -100,4 +100,17 @@ def population_inside(
         # Distinct cells differ somewhere, so the widest attribute has a value on each side of this cut.
         left = row < middle if middle > row.min() else row <= middle
         work += [(part[left], boxes), (part[~left], boxes)]
-    return found
+    return inhabitants
+
+
+CRITERIA = (
+    Declaration(
+        promise=K,
+        forms=(KAnonymity,),
+        title="People with the same published row",
+        judged=lambda history, policy: KAnonymity(history.k),
+        smallest=True,
+        required=lambda policy, bound: float(policy.protect.k),
+    ),
+    Declaration(promise=K_MAP, forms=(KMap,)),
+)

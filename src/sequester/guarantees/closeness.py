@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, shares
+from sequester.domain.kinds import kind_of
+from sequester.guarantees.criterion import (
+    TOLERANCE,
+    Asked,
+    Combined,
+    Counts,
+    Criterion,
+    Declaration,
+    among,
+    shares,
+)
+from sequester.policy.protect import CLOSENESS
 from sequester.rational import plain
+
+if TYPE_CHECKING:
+    from sequester.guarantees.view import View
+    from sequester.policy.attributes import Sensitive
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 Levels = tuple[NDArray[np.integer[Any]], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Closeness(Criterion):
+class TCloseness(Criterion):
     """The earth mover's distance between every class and the table is at most t.
 
     reference  the table's own counts of each value; None: the sum of the classes given
     levels     hierarchical distance: per level, the first code of every group, leaves first (`Hierarchy.starts`)
 
-    Protects: knowing the class teaches little about the target that the table as a whole does not teach.
-    Does not protect: what the table as a whole teaches; identity (k is apart).
     The domain is that of the values in order: values that never occur still count as steps of the ordered distance.
     """
 
@@ -32,10 +46,13 @@ class Closeness(Criterion):
     reference: Counts | None = field(default=None, repr=False)
     levels: Levels = field(default=(), repr=False)
 
-    name: ClassVar[Name] = "closeness"
+    name: ClassVar[str] = "closeness"
+    protects: ClassVar[str] = "knowing the class teaches little about the target that the whole table does not teach"
+    does_not_protect: ClassVar[str] = "what the whole table teaches; who a row is about (k is apart)"
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
     at_least: ClassVar[bool] = False
+    whole_domain: ClassVar[bool] = True
 
     @property
     def required(self) -> float:
@@ -58,17 +75,29 @@ class Closeness(Criterion):
     def describe(self) -> str:
         return f"every class is within {plain(self.t)} of the table by the {self.distance} distance"
 
+    def on(self, view: View) -> TCloseness | None:
+        return self.in_table(view.counts) if view.own else None
+
+    @classmethod
+    def together(cls, asked: Sequence[Self | None], view: View, parts: Sequence[Combined]) -> TCloseness | None:
+        # Combinations have no order and no tree.
+        return next((cls(one.t, "equal", view.counts) for one in asked if one is not None), None)
+
+    def in_table(self, counts: Counts) -> TCloseness:
+        return replace(self, reference=counts)
+
 
 def equal_distance(extra: NDArray[np.float64]) -> NDArray[np.float64]:
     """All values equally far apart: half the summed differences, the total variation."""
-    found: NDArray[np.float64] = np.abs(extra).sum(axis=1) / 2
-    return found
+    distance: NDArray[np.float64] = np.abs(extra).sum(axis=1) / 2
+    return distance
 
 
 def ordered_distance(extra: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values on a line, |i - j| / (m - 1) apart: what is carried past each of the m - 1 gaps."""
-    found: NDArray[np.float64] = np.abs(np.cumsum(extra, axis=1)[:, :-1]).sum(axis=1) / max(extra.shape[1] - 1, 1)
-    return found
+    carried = np.abs(np.cumsum(extra, axis=1)[:, :-1]).sum(axis=1)
+    distance: NDArray[np.float64] = carried / max(extra.shape[1] - 1, 1)
+    return distance
 
 
 def hierarchical_distance(extra: NDArray[np.float64], levels: Levels) -> NDArray[np.float64]:
@@ -86,3 +115,27 @@ def hierarchical_distance(extra: NDArray[np.float64], levels: Levels) -> NDArray
         cost += level / height * np.minimum(surplus, deficit).sum(axis=1)
         extra = surplus - deficit
     return cost
+
+
+def default_distance(attribute: Sensitive) -> Distance:
+    """Ordered for numbers, hierarchical with a hierarchy, else equal."""
+    if kind_of(attribute).measured:
+        return "ordered"
+    return "equal" if attribute.hierarchy is None else "hierarchical"
+
+
+def _ask(asked: Asked) -> TCloseness | None:
+    options = asked.policy.protect.closeness
+    if options is None:
+        return None
+    return TCloseness(options.t, options.distance or default_distance(asked.attribute), levels=asked.domain.starts)
+
+
+CRITERION = Declaration(
+    promise=CLOSENESS,
+    forms=(TCloseness,),
+    ask=_ask,
+    title="Distance of a class from the table",
+    judged=among(TCloseness),
+    required=lambda policy, bound: None if policy.protect.closeness is None else policy.protect.closeness.t,
+)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import EVERYTHING
-from sequester.guarantees.criterion import Counts, Criterion, Name, shares
+from sequester.domain.hierarchy import EVERYTHING, UNSEEN
+from sequester.guarantees.criterion import Asked, Blame, Combined, Counts, Criterion, Declaration, shares
+from sequester.guarantees.lifetime import rests_on_lifetime
+from sequester.policy.protect import ALPHA, CONFIDENCE
 from sequester.rational import exact, plain
+
+if TYPE_CHECKING:
+    from sequester.guarantees.view import Places, View
+    from sequester.history import History
+    from sequester.policy.model import Policy
+
+FREE = Fraction(1)
+"""The bound of a value that may be that of a whole class."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +59,9 @@ class ShareBound(Criterion):
 
     def observed(self, counts: Counts) -> NDArray[np.float64]:
         """In each class the share of the bounded value that is largest for its bound; 0 when no value is bounded."""
-        found = shares(counts)
-        tightest = self._tightest(found)
-        held: NDArray[np.float64] = found[np.arange(len(counts)), tightest] if self._bounded.any() else found[:, 0] * 0
+        share = shares(counts)
+        tightest = self._tightest(share)
+        held: NDArray[np.float64] = share[np.arange(len(counts)), tightest] if self._bounded.any() else share[:, 0] * 0
         return held
 
     def holds(self, counts: Counts) -> NDArray[np.bool_]:
@@ -59,22 +69,45 @@ class ShareBound(Criterion):
         return np.asarray(np.all(counts * self.denominators <= self.numerators * size, axis=1))
 
     def worst(self, counts: Counts) -> tuple[float, float]:
-        found = shares(counts)
+        share = shares(counts)
         if not self._bounded.any():
             return self.required, 0.0
-        row, value = np.unravel_index(int(np.argmax(self._strain(found))), found.shape)
-        return float(self.bounds[value]), float(found[row, value])
+        row, value = np.unravel_index(int(np.argmax(self._strain(share))), share.shape)
+        return float(self.bounds[value]), float(share[row, value])
+
+    def blame(self, counts: Counts) -> Blame:
+        value = int(np.argmax(np.where(self._bounded, counts, 0) * (self.denominators / self.numerators)))
+        return Blame(value, float(self.bounds[value]), int(counts[value]) / int(counts.sum()), self.name)
+
+    def on(self, view: View) -> Self | None:
+        return None if view.bounds is None else self._of(view.bounds)
+
+    @classmethod
+    def together(cls, asked: Sequence[Self | None], view: View, parts: Sequence[Combined]) -> Self | None:
+        """A combination reveals all its parts, so it is bounded as its strictest part."""
+        bounds = [(one._of(part.bounds).bounds, part.codes) for one, part in zip(asked, parts, strict=True) if one]
+        steps = sorted({FREE, *(bound for limits, _ in bounds for bound in limits)})
+        rank = np.full(view.size, len(steps) - 1)
+        for limits, codes in bounds:
+            rank = np.minimum(rank, np.array([steps.index(bound) for bound in limits])[codes])
+        return cls(tuple(steps[place] for place in rank.tolist())) if bounds else None
+
+    def _of(self, places: Places) -> Self:
+        """The bounds of values that must keep these, the strictest of several; those of none are free."""
+        if places == "all":
+            return self
+        return type(self)(tuple(min((self.bounds[place] for place in some), default=FREE) for some in places))
 
     @property
     def _bounded(self) -> NDArray[np.bool_]:
         return self.numerators < self.denominators
 
-    def _strain(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
-        strain: NDArray[np.float64] = found * self.denominators / np.maximum(self.numerators, 1)
+    def _strain(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        strain: NDArray[np.float64] = share * self.denominators / np.maximum(self.numerators, 1)
         return np.where(self._bounded, strain, -1.0)
 
-    def _tightest(self, found: NDArray[np.float64]) -> NDArray[np.intp]:
-        return np.asarray(np.argmax(self._strain(found), axis=1))
+    def _tightest(self, share: NDArray[np.float64]) -> NDArray[np.intp]:
+        return np.asarray(np.argmax(self._strain(share), axis=1))
 
     def _limits(self) -> str:
         limits = sorted({bound for bound in self.bounds if bound < 1})
@@ -83,14 +116,14 @@ class ShareBound(Criterion):
 
 @dataclass(frozen=True)
 class Confidence(ShareBound):
-    """Confidence bounding (Wang, Fung and Yu 2005, 2007), the c of (k,c)-anonymity (Byun et al. 2009).
+    """Confidence bounding (Wang, Fung and Yu 2005, 2007), the c of (k,c)-anonymity (Byun et al. 2009)."""
 
-    Protects: nobody who knows the target's quasi-identifiers is surer of a bounded value than its bound.
-    Does not protect: values declared ordinary (their bound is 1), learning that a value is *not* held, someone who
-    knows other members' values, nor against two releases.
-    """
-
-    name: ClassVar[Name] = "confidence"
+    name: ClassVar[str] = "confidence"
+    protects: ClassVar[str] = "a bounded value: whoever knows the target's quasi-identifiers is no surer than its bound"
+    does_not_protect: ClassVar[str] = (
+        "ordinary values; learning that a value is *not* held; against someone who knows values of others in the "
+        "class; against two releases"
+    )
 
     def describe(self) -> str:
         return f"no bounded value has more than {self._limits()} of a class"
@@ -98,12 +131,11 @@ class Confidence(ShareBound):
 
 @dataclass(frozen=True)
 class AlphaK(ShareBound):
-    """The alpha of (alpha,k)-anonymity (Wong, Li, Fu and Wang 2006), for all values or for those named; k is apart.
+    """The alpha of (alpha,k)-anonymity (Wong, Li, Fu and Wang 2006), for all values or for those named; k is apart."""
 
-    Protects and does not protect: as `Confidence`; values not named are free.
-    """
-
-    name: ClassVar[Name] = "alpha"
+    name: ClassVar[str] = "alpha"
+    protects: ClassVar[str] = "as confidence, ordinary values, too"
+    does_not_protect: ClassVar[str] = "values that are not named, where some are; otherwise as confidence"
 
     @classmethod
     def of(cls, alpha: float | Mapping[str, float], values: Sequence[str]) -> Self:
@@ -112,6 +144,23 @@ class AlphaK(ShareBound):
 
     def describe(self) -> str:
         return f"no value has more than alpha = {self._limits()} of a class"
+
+
+@dataclass(frozen=True)
+class Shares(Confidence):
+    """Several bounds on the same shares, judged as one: each value by the strictest, and told by whose that is."""
+
+    of: tuple[ShareBound, ...]
+
+    @classmethod
+    def strictest(cls, *of: ShareBound) -> Shares:
+        """The first of equally strict ones is told."""
+        return cls(tuple(map(min, *(one.bounds for one in of))) if len(of) > 1 else of[0].bounds, of)
+
+    def blame(self, counts: Counts) -> Blame:
+        told = super().blame(counts)
+        whose = next(one.name for one in self.of if one.bounds[told.value] == self.bounds[told.value])
+        return replace(told, promise=whose)
 
 
 def bounds_of(
@@ -125,4 +174,49 @@ def bounds_of(
     named = dict(given) if isinstance(given, Mapping) else {"*": given}
     other = exact(named.pop("*", 1.0))
     free = set(ordinary)
-    return tuple(exact(named[v]) if v in named else Fraction(1) if v in free else other for v in values)
+    return tuple(exact(named[v]) if v in named else FREE if v in free else other for v in values)
+
+
+def _strictest_of(given: float | Mapping[str, float], asked: Asked, ordinary: Sequence[str]) -> tuple[Fraction, ...]:
+    """Per value or element the bound of the strictest of what it stands for."""
+    return tuple(min(bounds_of(given, values, ordinary=ordinary), default=FREE) for values in asked.values)
+
+
+def _ask_confidence(asked: Asked) -> Confidence | None:
+    own = asked.attribute.confidence
+    given = asked.policy.protect.confidence if own is None else own
+    ordinary = (*asked.attribute.ordinary, EVERYTHING, UNSEEN)
+    return None if given is None else Confidence(_strictest_of(given, asked, ordinary))
+
+
+def _ask_alpha(asked: Asked) -> AlphaK | None:
+    given = asked.policy.protect.alpha
+    return None if given is None else AlphaK(_strictest_of(given, asked, (EVERYTHING,)))
+
+
+def judged_shares(
+    bounds: tuple[Fraction, ...], values: Sequence[str], alpha: float | Mapping[str, float] | None
+) -> Shares | None:
+    """Confidence and alpha together, each value by the stricter of its two bounds; None where nothing is bounded."""
+    also = () if alpha is None else (AlphaK.of(alpha, values),)
+    strictest = Shares.strictest(Confidence(bounds), *also)
+    return strictest if any(bound < 1 for bound in strictest.bounds) else None
+
+
+def _judged(history: History, policy: Policy) -> Shares | None:
+    # Policies name values only where there is one sensitive attribute, so names need no more than this history.
+    return judged_shares(history.bounds, history.values, policy.protect.alpha if history.attribute else None)
+
+
+CRITERIA = (
+    Declaration(
+        promise=CONFIDENCE,
+        forms=(Confidence,),
+        ask=_ask_confidence,
+        title="Share of one sensitive value in a class",
+        judged=_judged,
+        required=lambda policy, bound: bound,
+        left_to=rests_on_lifetime,
+    ),
+    Declaration(promise=ALPHA, forms=(AlphaK,), ask=_ask_alpha),
+)

@@ -1,37 +1,66 @@
-"""What every criterion of one release answers: what is observed in each class, and whether that is enough."""
+"""What every criterion of one release answers: what is observed in each class, and whether that is enough.
+
+Every module of a criterion ends with its declaration, and `registry` lists them. Requirements, attacks on single
+releases, rows of reports and the documentation are derived from it.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
+if TYPE_CHECKING:
+    from sequester.domain.hierarchy import Hierarchy
+    from sequester.guarantees.view import Places, View
+    from sequester.history import History
+    from sequester.policy.attributes import Sensitive
+    from sequester.policy.model import Policy
+    from sequester.policy.protect import ClassPromise
 
-Name = Literal["k", "confidence", "diversity", "closeness", "alpha", "k-map"]
+Counts = NDArray[np.int64]
 
 # Slack for criteria over logarithms and distances, where equality is allowed but not exactly representable.
 TOLERANCE = 1e-9
 
 
+@dataclass(frozen=True)
+class Blame:
+    """The value that makes one class fail, by its code, and the promise that it breaks."""
+
+    value: int
+    required: float
+    observed: float
+    promise: str
+
+
 class Criterion(ABC):
     """One promise about every class of a release, over the value counts of one sensitive view.
 
-    name        what findings and measures call it
-    monotone    the union of two safe classes is safe, so an unsafe whole has an unsafe part and cuts can be pruned
-    hereditary  every non-empty part of an unsafe class is unsafe, so an unsafe class can be given up at once
-    at_least    the observed number must not fall below the required one; otherwise it must not exceed it
+    name          what findings and measures call it
+    kind          its form, where it has several
+    protects      what from whom, and `does_not_protect` what a reader might expect and does not get
+    monotone      the union of two safe classes is safe, so an unsafe whole has an unsafe part and cuts can be pruned
+    hereditary    every non-empty part of an unsafe class is unsafe, so an unsafe class can be given up at once
+    at_least      the observed number must not fall below the required one; otherwise it must not exceed it
+    about_values  it is over sensitive values, otherwise over people alone
+    whole_domain  values that nobody has matter, too
     """
 
-    name: ClassVar[Name]
+    name: ClassVar[str]
+    kind: ClassVar[str] = ""
+    protects: ClassVar[str]
+    does_not_protect: ClassVar[str]
     monotone: ClassVar[bool]
     hereditary: ClassVar[bool]
     at_least: ClassVar[bool]
+    about_values: ClassVar[bool] = True
+    whole_domain: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -40,7 +69,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def observed(self, counts: Counts) -> NDArray[np.float64]:
-        """The number found in each class; `counts` has one row per class and one column per value."""
+        """The number in each class; `counts` has one row per class and one column per value."""
 
     @abstractmethod
     def holds(self, counts: Counts) -> NDArray[np.bool_]:
@@ -55,12 +84,93 @@ class Criterion(ABC):
         observed = self.observed(counts)
         return self.required, float(observed.min() if self.at_least else observed.max())
 
+    def blame(self, counts: Counts) -> Blame | None:
+        """The value that is nearest to failing in a class with these counts; None where it is not about one value."""
+        return None
+
+    def on(self, view: View) -> Criterion | None:
+        """The same over the values of a view; None where it is not defined on them."""
+        return self if view.apart else None
+
+    @classmethod
+    def together(cls, asked: Sequence[Self | None], view: View, parts: Sequence[Combined]) -> Criterion | None:
+        """The same over combinations of attributes, of each of which this is asked."""
+        return next((one for one in asked if one is not None), None)
+
+    def in_table(self, counts: Counts) -> Criterion:
+        """The same for classes of another table, which has these counts."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """One attribute among combinations: the code that each has, and which bounds the codes must keep."""
+
+    codes: NDArray[np.integer[Any]]
+    bounds: Places
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a policy may ask of one sensitive attribute.
+
+    values  what is bounded: its values, or the elements of its cells, each with the values that it stands for
+    """
+
+    policy: Policy
+    attribute: Sensitive
+    domain: Hierarchy
+    values: Sequence[Sequence[str]]
+
+
+def _nothing(*given: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A criterion as everything else knows it.
+
+    promise     as it stands in a policy: its key, words and checks
+    forms       the classes that judge it, one for each kind
+    ask         what a policy asks of one attribute; None where it asks nothing of the kind
+    title       of its row in a report; None where no attack of its own tries it
+    judged      what classes of published tables must keep, given one history of these; None where nothing is asked
+    smallest    whether fewer is worse in reports
+    required    the number in reports, given the bound on shares where there is only one
+    left_to     given policy and attribute, whether a promise about the series takes its place where nobody knows who is
+                in a class
+    """
+
+    promise: ClassPromise
+    forms: tuple[type[Criterion], ...]
+    ask: Callable[[Asked], Criterion | None] = _nothing
+    title: str | None = None
+    judged: Callable[[History, Policy], Criterion | None] = _nothing
+    smallest: bool = False
+    required: Callable[[Policy, float | None], float | None] = _nothing
+    left_to: Callable[[Policy, str], bool] = lambda policy, attribute: False
+
+    @property
+    def name(self) -> str:
+        """What findings and measures call it."""
+        return self.forms[0].name
+
+
+def among(form: type[Criterion]) -> Callable[[History, Policy], Criterion | None]:
+    """What a history keeps of criteria with this name."""
+
+    def judged(history: History, policy: Policy) -> Criterion | None:
+        return next((one for one in history.criteria if one.name == form.name), None)
+
+    return judged
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """One promise, as found. `observed` is of the class nearest to failing, None when nothing was published."""
+    """One promise, as it turned out. `observed` is of the class nearest to failing, None when nothing was published."""
 
-    name: Name
+    name: str
     view: str | None
     required: float
     observed: float | None
@@ -97,5 +207,5 @@ def _strain(pair: tuple[float, float]) -> float:
 
 def shares(counts: Counts) -> NDArray[np.float64]:
     """The share of every value in its class; zeros for an empty class."""
-    found: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    return found
+    share: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return share

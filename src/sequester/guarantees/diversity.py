@@ -10,21 +10,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Name, shares
+from sequester.errors import PolicyError, Problem
+from sequester.guarantees.criterion import TOLERANCE, Asked, Counts, Criterion, Declaration, among, shares
+from sequester.policy.protect import DIVERSITY
 from sequester.rational import exact, plain
 
 
 @dataclass(frozen=True)
 class DistinctDiversity(Criterion):
-    """Distinct l-diversity: every class has at least l different sensitive values.
-
-    Protects: the exact value from someone who can rule out fewer than l - 1 values.
-    Does not protect: against guessing, since one value may hold nearly all of a class.
-    """
+    """Distinct l-diversity: every class has at least l different sensitive values."""
 
     l: float  # noqa: E741 - the name of the parameter everywhere
 
-    name: ClassVar[Name] = "diversity"
+    name: ClassVar[str] = "diversity"
+    kind: ClassVar[str] = "distinct"
+    protects: ClassVar[str] = "the exact value, from someone who can rule out fewer than l - 1 values"
+    does_not_protect: ClassVar[str] = "against guessing, since one value may hold nearly all of a class"
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = True
     at_least: ClassVar[bool] = True
@@ -48,13 +49,15 @@ class EntropyDiversity(Criterion):
     """Entropy l-diversity: the entropy of every class is at least log l, so that l equally frequent values suffice.
 
     What is observed is exp(entropy), the number of equally frequent values that would be as uncertain.
-    Protects: against confident guessing on average over the values of a class.
-    Does not protect: a single rare and grave value; and the whole table must reach log l.
+    The whole table must reach log l.
     """
 
     l: float  # noqa: E741 - the name of the parameter everywhere
 
-    name: ClassVar[Name] = "diversity"
+    name: ClassVar[str] = "diversity"
+    kind: ClassVar[str] = "entropy"
+    protects: ClassVar[str] = "against confident guessing, on average over the values of a class"
+    does_not_protect: ClassVar[str] = "a single rare and grave value"
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
     at_least: ClassVar[bool] = True
@@ -79,14 +82,15 @@ class RecursiveDiversity(Criterion):
     """Recursive (c,l)-diversity: r_1 < c (r_l + ... + r_m), with the counts of a class in descending order.
 
     What is observed is r_1 / (r_l + ... + r_m), infinite for a class with fewer than l values.
-    Protects: the most frequent value stays uncertain even after an adversary rules out l - 2 others.
-    Does not protect: rare values, which may all be grave.
     """
 
     c: Fraction
     l: int  # noqa: E741 - the name of the parameter everywhere
 
-    name: ClassVar[Name] = "diversity"
+    name: ClassVar[str] = "diversity"
+    kind: ClassVar[str] = "recursive"
+    protects: ClassVar[str] = "the most frequent value, which stays uncertain even after l - 2 others are ruled out"
+    does_not_protect: ClassVar[str] = "rare values, which may all be grave"
     monotone: ClassVar[bool] = True
     hereditary: ClassVar[bool] = False
     at_least: ClassVar[bool] = False
@@ -122,7 +126,33 @@ class RecursiveDiversity(Criterion):
 
 def entropies(counts: Counts) -> NDArray[np.float64]:
     """The entropy of every class, in nats."""
-    found = shares(counts)
-    found = np.where(found > 0, found, 1.0)
-    total: NDArray[np.float64] = -(found * np.log(found)).sum(axis=1)
+    share = shares(counts)
+    share = np.where(share > 0, share, 1.0)
+    total: NDArray[np.float64] = -(share * np.log(share)).sum(axis=1)
     return total + 0.0
+
+
+def _ask(asked: Asked) -> Criterion | None:
+    options = asked.policy.protect.diversity
+    if options is None:
+        return None
+    match options.kind:
+        case "distinct":
+            return DistinctDiversity(options.l)
+        case "entropy":
+            return EntropyDiversity(options.l)
+        case "recursive":
+            if options.c is None:
+                raise PolicyError(Problem("recursive diversity needs c", key="protect.diversity.c"))
+            return RecursiveDiversity.of(options.c, options.l)
+
+
+CRITERION = Declaration(
+    promise=DIVERSITY,
+    forms=(DistinctDiversity, EntropyDiversity, RecursiveDiversity),
+    ask=_ask,
+    title="Different sensitive values in a class",
+    judged=among(DistinctDiversity),
+    smallest=True,
+    required=lambda policy, bound: None if policy.protect.diversity is None else policy.protect.diversity.l,
+)

@@ -33,7 +33,8 @@ from sequester.domain.hierarchy import EVERYTHING, UNSEEN
 from sequester.rational import exact
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime, Policy
+    from sequester.policy.model import Policy
+    from sequester.policy.protect import Lifetime
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.policy.model import Drift, Policy
+from sequester.domain.kinds import kind_of
+from sequester.policy.attributes import Drift
+from sequester.policy.model import Policy
 
 Codes = NDArray[np.integer]
 Floats = NDArray[np.float64]
@@ -25,25 +27,25 @@ _SLACK = 1e-12
 def links_of(policy: Policy) -> NDArray[np.bool_]:
     """Which quasi-identifiers are the same for a person in every release, and published so that this shows."""
     told = _told(policy)
-    found = [not a.changes and shown for a, shown in zip(policy.quasi_identifiers.values(), told, strict=True)]
-    return np.array(found, np.bool_)
+    linking = [not a.changes and shown for a, shown in zip(policy.quasi_identifiers.values(), told, strict=True)]
+    return np.array(linking, np.bool_)
 
 
 def steps_of(policy: Policy) -> Floats:
     """(quasi-identifiers, 2) the least and the most change from one release to the next; NaN where nothing is known."""
-    found = np.full((len(policy.quasi_identifiers), 2), np.nan)
+    steps = np.full((len(policy.quasi_identifiers), 2), np.nan)
     for place, (attribute, shown) in enumerate(zip(policy.quasi_identifiers.values(), _told(policy), strict=True)):
         if isinstance(attribute.changes, Drift) and shown:
-            found[place] = attribute.changes.by
+            steps[place] = attribute.changes.by
         elif not attribute.changes and shown:
-            found[place] = 0
-    return found
+            steps[place] = 0
+    return steps
 
 
 def _told(policy: Policy) -> list[bool]:
     """Whether cells bound the values behind them: midpoints do not."""
     midpoints = policy.output.numbers == "midpoint"
-    return [not (midpoints and attribute.kind == "number") for attribute in policy.quasi_identifiers.values()]
+    return [not (midpoints and kind_of(attribute).numeric) for attribute in policy.quasi_identifiers.values()]
 
 
 def comparable(domains: Sequence[Hierarchy], moves: NDArray[np.bool_], lo: Codes, hi: Codes) -> Sides:
@@ -71,10 +73,8 @@ def worth(domain: Hierarchy, lo: Codes, hi: Codes) -> Sides:
 
 def exact(domain: Hierarchy, codes: Codes) -> Floats:
     """What leaves are worth, of dates in days; NaN for a missing value."""
-    leaves = domain.leaves[: domain.size - 1] if domain.missing else domain.leaves
-    days = leaves.astype("datetime64[D]").astype(np.int64) if domain.kind == "date" else leaves
-    found: Floats = np.append(days.astype(np.float64), np.nan)[codes]
-    return found
+    worths: Floats = np.append(kind_of(domain).worth(domain.values).astype(np.float64), np.nan)
+    return worths[codes]
 
 
 def reach(sides: Sides, steps: Floats, releases: int) -> Sides:

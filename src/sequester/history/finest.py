@@ -23,12 +23,12 @@ def finest_values(
 
     rows, codes  per release, the person and the published code of every row
     """
-    found = np.full(people, -1, np.int32)
+    finest = np.full(people, -1, np.int32)
     apart = np.zeros(people, np.bool_)
     for who, published in zip(rows, codes, strict=True):
-        before = found[who]
+        before = finest[who]
         known = before >= 0
         finer, coarser = nesting(domain, before, published)
         apart[who] |= known & ~finer & ~coarser
-        found[who] = np.where(~known | finer, published, before)
-    return [found[who] for who in rows], int(np.count_nonzero(apart))
+        finest[who] = np.where(~known | finer, published, before)
+    return [finest[who] for who in rows], int(np.count_nonzero(apart))

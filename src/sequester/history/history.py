@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.guarantees.closeness import Closeness
-from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from sequester.guarantees.criterion import Criterion
 from sequester.history.drift import Sides, comparable, reach
 from sequester.history.publication import Publication
 from sequester.history.trajectory import Trajectories
@@ -46,7 +45,7 @@ class History:
     kept       of changing values, the code of people who have a value that stays: nobody else has one of their rows
     people     ids as given, one per person of the history; empty when nobody is known
     value      per person, her value, where values are permanent and known; else None
-    diversity, closeness   what is required of every class beside k and the bounds
+    criteria   what is required of every class beside k and the bounds
     guarded    whether values are bounded at all, also where nobody has one of these; None: if somebody has
     """
 
@@ -63,8 +62,7 @@ class History:
     releases: tuple[Publication, ...] = ()
     trajectories: Trajectories | None = None
     value: NDArray[np.int32] | None = None
-    diversity: DistinctDiversity | EntropyDiversity | RecursiveDiversity | None = None
-    closeness: Closeness | None = None
+    criteria: tuple[Criterion, ...] = ()
     guarded: bool | None = None
     notes: tuple[str, ...] = field(default=())
     steps: NDArray[np.float64] | None = None
@@ -99,10 +97,10 @@ class History:
 
     def until(self, releases: int) -> History:
         """The history as it was after so many releases."""
-        found = replace(self, releases=(), trajectories=None, value=None)
+        history = replace(self, releases=(), trajectories=None, value=None)
         for release in self.releases[:releases]:
-            found = found.extend(release)
-        return found
+            history = history.extend(release)
+        return history
 
     def of_certain(self) -> History | None:
         """What is known of people whose class is certain, as if they were absent where it is not; None without any.
@@ -111,11 +109,11 @@ class History:
         """
         if self.trajectories is not None or not any(release.certain is not None for release in self.releases):
             return None
-        found = Trajectories.none(len(self.people))
+        certain = Trajectories.none(len(self.people))
         for release in self.releases:
             nowhere = np.full(len(self.people), -1, np.int32)
-            found = found.extend(nowhere if release.certain is None else release.certain, len(release))
-        return replace(self, trajectories=found)
+            certain = certain.extend(nowhere if release.certain is None else release.certain, len(release))
+        return replace(self, trajectories=certain)
 
     def sharing(self, release: int) -> NDArray[np.int64]:
         """Per class of a release (numbered from 0), how many rows any of its people may have: of changing values, all
@@ -129,18 +127,45 @@ class History:
             return None
         return self.trajectories.count(self.value, len(self.values))
 
+    @property
+    def known_trajectories(self) -> Trajectories:
+        """The trajectories of a history that is known to have them."""
+        if self.trajectories is None:
+            raise ValueError("who is in which class is not known")
+        return self.trajectories
+
+    def fitting_path(self) -> NDArray[np.int32]:
+        """The path of every trajectory, without the classes that contradict what is known of their members.
+
+        A class counts only where its known members are as many as its rows and, if their values are known, have exactly
+        the published values: anything else (people not found, a value that changed) would make worlds contradictory.
+        """
+        trajectories, own = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path.copy()
+        for number, release in enumerate(self.releases):
+            inside = np.flatnonzero(path[:, number] >= 0)
+            classes = path[inside, number]
+            size = np.zeros(len(release), np.int64)
+            np.add.at(size, classes, trajectories.size[inside])
+            fits = size == release.size
+            if own is not None:
+                counted = np.zeros_like(release.counts)
+                np.add.at(counted, classes, own[inside])
+                fits &= (counted == release.counts).all(axis=1)
+            path[inside[~fits[classes]], number] = -1
+        return path
+
     def overlap(self, first: int, second: int) -> Overlap:
         """The people of two releases (numbered from 0) by their classes in both, from one pass over trajectories."""
-        if self.trajectories is None:
-            raise ValueError("overlaps need to know who is in which class")
-        path, counts = self.trajectories.path, self.trajectory_counts()
+        trajectories, counts = self.known_trajectories, self.trajectory_counts()
+        path = trajectories.path
         a, b = path[:, first], path[:, second]
         either = (a >= 0) | (b >= 0)
         width = len(self.releases[second]) + 1
         key = (a[either].astype(np.int64) + 1) * width + b[either] + 1
         found, inverse = np.unique(key, return_inverse=True)
         size = np.zeros(len(found), np.int64)
-        np.add.at(size, inverse, self.trajectories.size[either])
+        np.add.at(size, inverse, trajectories.size[either])
         of_values = None
         if counts is not None:
             of_values = np.zeros((len(found), len(self.values)), np.int64)
@@ -151,16 +176,16 @@ class History:
     def moves(self) -> NDArray[np.bool_]:
         """Per quasi-identifier, whether it changes by a known step."""
         known = np.zeros(len(self.links), np.bool_) if self.steps is None else ~np.isnan(self.steps[:, 0])
-        found: NDArray[np.bool_] = known & ~self.links
-        return found
+        moves: NDArray[np.bool_] = known & ~self.links
+        return moves
 
     @property
     def pace(self) -> NDArray[np.float64]:
         """(attributes that link, 2) the least and the most change from release to release of what stays or moves."""
-        found = np.zeros((len(self.links), 2))
+        pace = np.zeros((len(self.links), 2))
         if self.steps is not None:
-            found[self.moves] = self.steps[self.moves]
-        return found[self.links | self.moves]
+            pace[self.moves] = self.steps[self.moves]
+        return pace[self.links | self.moves]
 
     def sides(self, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Sides:
         """Boxes in the attributes that link, as numbers that can be compared across releases."""

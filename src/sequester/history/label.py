@@ -213,16 +213,14 @@ def _counted(base: History, labels: Labels, rows: Sequence[Codes | None]) -> His
         _of_rows(base),
         values=tuple(labels.name(label) for label in range(len(labels))),
         bounds=tuple(bounds),
-        diversity=None,
-        closeness=None,
+        criteria=(),
         value=labels.of if base.trajectories is not None and (labels.of >= 0).any() else None,
     )
     publications = []
     for release, own in zip(base.releases, rows, strict=True):
         if own is None:
-            assert release.member is not None
-            inside = np.flatnonzero(release.member >= 0)
-            classes, codes = release.member[inside], labels.of[inside]
+            inside = np.flatnonzero(release.known_member >= 0)
+            classes, codes = release.known_member[inside], labels.of[inside]
         else:
             classes, codes = release.row_class, own
         counts = np.bincount(classes.astype(np.int64) * len(labels) + codes, minlength=len(release) * len(labels))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sequester.domain.hierarchy import EVERYTHING, Codes
+from sequester.domain.kinds import kind_of
 from sequester.history.drift import links_of, steps_of
 from sequester.history.finest import finest_values
 from sequester.history.history import History
@@ -85,11 +86,11 @@ def _rows(releases: Releases, known: Membership, base: History, told: Codes) -> 
 
 def _filled(codes: Codes, who: Codes, people: int) -> Codes:
     """(columns, people) the cell of everybody, from any row that has it; -1 where none has."""
-    found = np.full((len(codes), people), -1, np.int32)
-    for row, own in zip(found, codes, strict=True):
+    cells = np.full((len(codes), people), -1, np.int32)
+    for row, own in zip(cells, codes, strict=True):
         has = np.flatnonzero(own >= 0)
         row[who[has]] = own[has]
-    return found
+    return cells
 
 
 def _histories(releases: Releases, known: Membership, sights: Sequence[Sight]) -> tuple[History, ...]:
@@ -112,15 +113,15 @@ def is_written_differently(releases: Releases, known: Membership) -> bool:
 
 def _told(releases: Releases, known: Membership) -> list[Codes]:
     """The sensitive codes of every release; where people are known, the finest that any release says of each."""
-    found = [codes.copy() for codes in releases.sensitive]
+    told = [codes.copy() for codes in releases.sensitive]
     for place, attribute in enumerate(releases.policy.sensitive.values()):
         domain = releases.requirement.domains[place]
         open_ = attribute.is_graded or EVERYTHING in domain.names[0]
         if known.rows is not None and open_ and attribute.values == "permanent":
-            own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in found], domain)
-            for codes, finest in zip(found, own, strict=True):
+            own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in told], domain)
+            for codes, finest in zip(told, own, strict=True):
                 codes[place] = finest
-    return found
+    return told
 
 
 def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
@@ -128,7 +129,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
     midpoints = policy.output.numbers == "midpoint"
     quasi = policy.quasi_identifiers
     notes = [*releases.notes, *known.notes]
-    if midpoints and any(attribute.kind == "number" for attribute in quasi.values()):
+    if midpoints and any(kind_of(attribute).numeric for attribute in quasi.values()):
         notes.append(_MIDPOINTS)
     return History(
         attribute=sight.view.name,
@@ -143,8 +144,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         permanent=sight.permanent,
         kept=sight.kept,
         people=known.people,
-        diversity=sight.view.diversity,
-        closeness=sight.view.closeness,
+        criteria=sight.criteria,
         guarded=policy.bounds_values,
         notes=tuple(notes),
     )

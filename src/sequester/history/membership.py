@@ -107,10 +107,12 @@ def _population_view(releases: Releases) -> Membership:
     if problems:
         raise DataError(problems)
     pairs = list(zip(points, releases.published, strict=True))
-    found: list[Located] = gathered.each(pairs, lambda pair: locate(pair[0], pair[1].lo, pair[1].hi, size=pair[1].size))
+    places: list[Located] = gathered.each(
+        pairs, lambda pair: locate(pair[0], pair[1].lo, pair[1].hi, size=pair[1].size)
+    )
     gathered.check()
     notes = []
-    for name, located in zip(names, found, strict=True):
+    for name, located in zip(names, places, strict=True):
         if located.unfit:
             notes.append(f"{name}: {_amount(located.unfit)} no published box and {_count(located.unfit)} as absent")
         if located.ambiguous:
@@ -119,11 +121,11 @@ def _population_view(releases: Releases) -> Membership:
             several = f"{name}: {_amount(located.ambiguous)} several published boxes"
             tie = f"{tied} classes are taken together as {int((sizes > 1).sum())}"
             notes.append(f"{several}; {tie} where everybody's class must be known")
-    member = tuple(people.spread(number, located.member) for number, located in enumerate(found))
+    member = tuple(people.spread(number, located.member) for number, located in enumerate(places))
     certain: tuple[Codes, ...] = ()
-    if any(located.ambiguous for located in found):
-        certain = tuple(people.spread(number, located.certain) for number, located in enumerate(found))
-    return Membership(people.ids, member, tuple(located.merged for located in found), None, tuple(notes), certain)
+    if any(located.ambiguous for located in places):
+        certain = tuple(people.spread(number, located.certain) for number, located in enumerate(places))
+    return Membership(people.ids, member, tuple(located.merged for located in places), None, tuple(notes), certain)
 
 
 def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]], *, raw: bool) -> list[Problem]:

@@ -21,8 +21,8 @@ class Past:
     person     per record of the next table, its person in the histories; everyone at most once
     value      per history and record, the code of its value among the history's values
     labels     what rows show beside a single view, of all people of the histories; None where that is no more
-    retained   per record, whether it is about somebody who left but is published on: there is no raw record of her,
-               so her class of the last release goes on whole, with its box
+    retained   per record, whether it is about somebody who left but is kept in the release: there is no raw record
+               of her, so her class of the last release goes on whole, with its box
     """
 
     histories: tuple[History, ...]
@@ -60,14 +60,19 @@ class Past:
         codes: NDArray[np.int32] = self.labels.of[self.person]
         return replace(self, histories=(*self.histories, counted), value=(*self.value, codes))
 
+    def last_member(self) -> NDArray[np.int32]:
+        """Per person of the histories, her class of the last release, -1 for those who were not in it."""
+        if not len(self.first):
+            return np.full(len(self.first.people), -1, np.int32)
+        member = self.first.releases[-1].member
+        if member is None:
+            raise AssertionError("whoever publishes knows who is in which class")
+        return member
+
     def last_class(self) -> NDArray[np.int32]:
         """Per record, its class of the last release, -1 for those who were not in it."""
-        if not len(self.first):
-            return np.full(len(self), -1, np.int32)
-        member = self.first.releases[-1].member
-        assert member is not None
-        found: NDArray[np.int32] = member[self.person]
-        return found
+        of_records: NDArray[np.int32] = self.last_member()[self.person]
+        return of_records
 
     def extend(
         self,
@@ -83,13 +88,13 @@ class Past:
         placed = np.full(people, -1, np.int32)
         placed[self.person] = member
         kept = member >= 0
-        found = []
+        extended = []
         for history, value in zip(self.histories, self.value, strict=True):
             values = len(history.values)
             counts = np.bincount(member[kept].astype(np.int64) * values + value[kept], minlength=classes * values)
             known = np.full(people, -1, np.int32)
             known[self.person[kept]] = value[kept]
-            found.append(
+            extended.append(
                 history.extend(
                     Publication(
                         name=name,
@@ -103,4 +108,4 @@ class Past:
                     )
                 )
             )
-        return tuple(found)
+        return tuple(extended)

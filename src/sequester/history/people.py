@@ -32,9 +32,9 @@ class People:
 
     def spread(self, table: int, values: Codes) -> Codes:
         """Values of the rows of one table as values of all people; -1 for those who are not in it."""
-        found = np.full(len(self), -1, np.int32)
-        found[self.rows[table]] = values
-        return found
+        spread = np.full(len(self), -1, np.int32)
+        spread[self.rows[table]] = values
+        return spread
 
 
 def recognize(columns: Sequence[pa.ChunkedArray], *, column: str, names: Sequence[str]) -> People:

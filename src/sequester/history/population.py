@@ -56,9 +56,9 @@ def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int
     merged = _merge(person, box, len(size))
     member = np.full(people, -1, np.int32)
     member[person] = merged[box]
-    found = np.bincount(member[member >= 0], minlength=merged.max() + 1)
-    rows = np.bincount(merged, weights=size, minlength=len(found)).astype(np.int64)
-    if wrong := int(np.count_nonzero(found != rows)):
+    held = np.bincount(member[member >= 0], minlength=merged.max() + 1)
+    rows = np.bincount(merged, weights=size, minlength=len(held)).astype(np.int64)
+    if wrong := int(np.count_nonzero(held != rows)):
         raise DataError(
             f"in {wrong} classes there are not as many people of the population as rows; give exactly the people who "
             "are in this release, with their values as they were then, or audit without a population"
@@ -78,17 +78,17 @@ def inside(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.int
     """
     group, first = row_groups(points)
     distinct = points[:, first]
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    ties: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     open_ = [(np.arange(distinct.shape[1]), np.arange(lo.shape[1]))]
     while open_:
         some, boxes = open_.pop()
         halves = _halve(distinct[:, some], lo[:, boxes], hi[:, boxes]) if len(some) * len(boxes) > _PAIRS else None
         if halves is None:
-            found += [_compare(part, boxes, (distinct, lo, hi)) for part in _blocks(some, len(boxes))]
+            ties += [_compare(part, boxes, (distinct, lo, hi)) for part in _blocks(some, len(boxes))]
             continue
         left, left_boxes, right, right_boxes = halves
         open_ += [(some[left], boxes[left_boxes]), (some[right], boxes[right_boxes])]
-    point, box = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    point, box = (np.concatenate(parts) for parts in zip(*ties, strict=True))
     # Back from distinct points to people.
     order = np.argsort(point, kind="stable")
     point, box = point[order], box[order]
@@ -196,5 +196,5 @@ def _merge(person: NDArray[np.int64], box: NDArray[np.int64], classes: int) -> I
 
     again = np.flatnonzero(person[1:] == person[:-1])
     ties = coo_array((np.ones(len(again), np.int8), (box[again], box[again + 1])), shape=(classes, classes))
-    found: Integers = connected_components(ties, directed=False)[1].astype(np.int32)
-    return found
+    part: Integers = connected_components(ties, directed=False)[1].astype(np.int32)
+    return part

@@ -41,5 +41,11 @@ class Publication:
     @property
     def size(self) -> NDArray[np.int64]:
         """Rows per class."""
-        found: NDArray[np.int64] = self.counts.sum(axis=1)
-        return found
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def known_member(self) -> NDArray[np.int32]:
+        """The class of everybody, of a release that is known to say it."""
+        if self.member is None:
+            raise ValueError("who is in which class is not known")
+        return self.member

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from sequester.domain import notation
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.plain import plain_codes, text_cells
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.label import Plain
-from sequester.ingest.published import Published, Table, classes_of, domains_of, exact_codes, open_table
+from sequester.ingest.published import PublishedClasses, PublishedTable, classes_of, domains_of, exact_codes, open_table
 from sequester.ingest.validate import amount
 from sequester.policy.model import Policy
 
@@ -40,10 +41,10 @@ class Releases:
 
     policy: Policy
     names: tuple[str, ...]
-    tables: tuple[Table, ...]
-    published: tuple[Published, ...]
+    tables: tuple[PublishedTable, ...]
+    published: tuple[PublishedClasses, ...]
     sensitive: tuple[Codes, ...]
-    population: tuple[Table, ...]
+    population: tuple[PublishedTable, ...]
     domains: tuple[Hierarchy, ...]
     requirement: Requirement
     notes: tuple[str, ...]
@@ -155,20 +156,20 @@ def _names(sources: Sequence[Any], names: Sequence[str] | None) -> tuple[str, ..
     )
 
 
-def _population(source: Any, policy: Policy) -> Table:
+def _population(source: Any, policy: Policy) -> PublishedTable:
     table = open_table(source, policy, sensitive=False, own=True, person=True)
     if table.person is None:
         raise DataError(Problem("is not in the table; say there who each row is about", column=policy.person))
     return table
 
 
-def _sensitive(table: Table, domains: Sequence[Hierarchy], *, show_values: bool) -> Codes:
+def _sensitive(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool) -> Codes:
     codes = exact_codes(table.sensitive, domains, show_values=show_values)
     return codes if len(domains) else np.zeros((0, table.rows), np.int32)
 
 
 def _notes(
-    names: Sequence[str], tables: Sequence[Table], domains: Sequence[Hierarchy], requirement: Requirement
+    names: Sequence[str], tables: Sequence[PublishedTable], domains: Sequence[Hierarchy], requirement: Requirement
 ) -> list[str]:
     """What a reader must know about how the releases were read."""
     notes = []
@@ -176,7 +177,7 @@ def _notes(
         if table.left_out:
             notes.append(f"{name}: {amount(table.left_out)} without a value left out, as `missing: suppress` asks")
         for column, domain in zip(table.quasi, domains, strict=True):
-            if domain.kind != "category":
+            if kind_of(domain).ordered:
                 continue
             interval = np.append(notation.read(domain, column.texts)[2], True)
             if scattered := int(np.count_nonzero(~interval[column.index])):
@@ -189,15 +190,17 @@ def _notes(
     return notes
 
 
-def _plain(tables: Sequence[Table], policy: Policy) -> Plain:
+def _plain(tables: Sequence[PublishedTable], policy: Policy) -> Plain:
     """The insensitive cells that stay, of the rows of all releases; -1 where a release lacks the column."""
     names = [name for name in policy.lasting if any(name in table.plain for table in tables)]
     codes, texts = [], []
     for name in names:
         here = [table.plain[name] for table in tables if name in table.plain]
-        domain, found = plain_codes(pa.chunked_array([chunk for column in here for chunk in text_cells(column).chunks]))
+        domain, of_all = plain_codes(
+            pa.chunked_array([chunk for column in here for chunk in text_cells(column).chunks])
+        )
         ends = np.cumsum([0, *map(len, here)]).tolist()
-        parts = iter([found[start:end] for start, end in pairwise(ends)])
+        parts = iter([of_all[start:end] for start, end in pairwise(ends)])
         own = [next(parts) if name in table.plain else np.full(table.rows, -1, np.int32) for table in tables]
         codes.append(np.concatenate(own))
         texts.append(domain.names[0])

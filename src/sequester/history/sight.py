@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.guarantees.confidence import Confidence, ShareBound
+from sequester.guarantees.criterion import Criterion
 from sequester.guarantees.lifetime import lifetime_bounds
-from sequester.guarantees.requirement import OTHER, Requirement, View
+from sequester.guarantees.requirement import OTHER, Requirement
+from sequester.guarantees.view import View
 from sequester.policy.model import Policy
 
 STAYS = "a value that stays"
@@ -40,6 +43,11 @@ class Sight:
     of: Codes | None = None
     kept: int | None = None
 
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """What every class must keep beside the bounds."""
+        return tuple(one for one in self.view.criteria if not isinstance(one, ShareBound))
+
 
 def sights_of(
     requirement: Requirement, policy: Policy, sensitive: NDArray[np.integer[Any]], *, compact: bool
@@ -51,16 +59,17 @@ def sights_of(
     """
     if not requirement.names:
         return [_identity(sensitive.shape[1])]
-    found: list[Sight] = []
+    sights: list[Sight] = []
     for view in requirement.views(sensitive):
         for sight in _sights(requirement, policy, view, sensitive):
             # Distances between distributions depend on the values that nobody has, too.
-            whole = view.element is not None or (view.closeness is not None and view.place is not None)
-            found.append(sight if whole or not (sight.permanent or compact) else _compacted(sight))
-    if any(attribute.permanent for attribute in policy.sensitive.values()) and not any(s.permanent for s in found):
+            domain_matters = view.place is not None and any(one.whole_domain for one in view.criteria)
+            whole = view.element is not None or domain_matters
+            sights.append(sight if whole or not (sight.permanent or compact) else _compacted(sight))
+    if any(attribute.permanent for attribute in policy.sensitive.values()) and not any(s.permanent for s in sights):
         # Somebody may have such a value later, and then all that was published before counts against an insider.
-        found.append(_identity(sensitive.shape[1]))
-    return found
+        sights.append(_identity(sensitive.shape[1]))
+    return sights
 
 
 def _identity(records: int) -> Sight:
@@ -71,18 +80,19 @@ def _identity(records: int) -> Sight:
 
 def permanent_part(policy: Policy, domains: Sequence[Hierarchy], sensitive: NDArray[np.int32]) -> NDArray[np.int32]:
     """Of sensitive codes, what may not differ for a person from release to release; changing values are all alike."""
-    found = np.empty_like(sensitive)
-    for row, codes, attribute, domain in zip(found, sensitive, policy.sensitive.values(), domains, strict=True):
+    fixed = np.empty_like(sensitive)
+    for row, codes, attribute, domain in zip(fixed, sensitive, policy.sensitive.values(), domains, strict=True):
         stays = np.array([attribute.values == "permanent" or n in attribute.permanent for n in domain.names[0]])
         row[:] = np.where(stays[codes], codes, domain.size)
-    return found
+    return fixed
 
 
 def _sights(
     requirement: Requirement, policy: Policy, view: View, sensitive: NDArray[np.integer[Any]]
 ) -> Iterator[Sight]:
     names = requirement.called(view, sensitive)
-    bounds = (Fraction(1),) * view.size if view.confidence is None else view.confidence.bounds
+    confidence = view.criterion(Confidence)
+    bounds = (Fraction(1),) * view.size if confidence is None else confidence.bounds
     attributes = list(policy.sensitive.values())
     of = attributes if view.place is None else [attributes[view.place]]
     if all(attribute.values == "permanent" for attribute in of):
@@ -96,7 +106,6 @@ def _sights(
         yield Sight(view, view.codes, names, changing, permanent=False, of=view.of)
         return
     keeps = np.array([name in stays for name in names])
-    assert view.of is not None
     for permanent, mine, limits, rest in ((True, keeps, bounds, OTHER), (False, ~keeps, changing, STAYS)):
         places = np.flatnonzero(mine)
         number = np.full(len(names), len(places), np.int32)
@@ -108,7 +117,7 @@ def _sights(
             names=called,
             bounds=(*(limits[place] for place in places.tolist()), Fraction(1)),
             permanent=permanent,
-            of=number[view.of],
+            of=None if view.of is None else number[view.of],
             kept=None if permanent else len(places),
         )
 

@@ -148,24 +148,24 @@ def _runs_on(file: _File) -> bool:
 def _header(text: str, wanted: Wanted, form: Input) -> tuple[str, tuple[str, ...]]:
     """The delimiter that finds most of the wanted columns, else most fields; and the names."""
     known = set(wanted.columns or ())
-    found: list[tuple[int, int, str, tuple[str, ...]]] = []
+    readings: list[tuple[int, int, str, tuple[str, ...]]] = []
     for delimiter in [form.delimiter] if form.delimiter else DELIMITERS:
         names = tuple(next(iter(_first(text, delimiter, form.quote, 1)), ()))
-        found.append((len(known.intersection(names)), len(names), delimiter, names))
-    best = max(found, key=lambda one: one[:2])
+        readings.append((len(known.intersection(names)), len(names), delimiter, names))
+    best = max(readings, key=lambda one: one[:2])
     return best[2], best[3]
 
 
 def _first(text: str, delimiter: str, quote: str, most: int) -> list[list[str]]:
     """The first records that are not blank, as far as the text can be read."""
-    found: list[list[str]] = []
+    records: list[list[str]] = []
     with _large_cells(), contextlib.suppress(csv.Error):
         for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote):
             if record:
-                found.append(record)
-            if len(found) == most:
+                records.append(record)
+            if len(records) == most:
                 break
-    return found
+    return records
 
 
 @contextlib.contextmanager

@@ -22,8 +22,9 @@ from sequester.domain.plain import plain_codes
 from sequester.errors import DataError, PolicyError, Problem
 from sequester.ingest.personal import raise_grades
 from sequester.ingest.snapshot import Snapshot
-from sequester.ingest.table import Plan, Progress, Table, observe_domains, read_table
-from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+from sequester.ingest.table import Progress, RawTable, Reading, observe_domains, read_table
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 
 _CORRECT = "add them to the hierarchy, or correct the cells"
 _FROZEN = "the given hierarchies are frozen: correct the cells, or give hierarchies that have them"
@@ -31,7 +32,6 @@ _CHANGED = (
     "is not what it was when the series began, so boxes published before would mean something else; "
     "values may be added to it, but those it had must stay, in their order and in their groups"
 )
-_UNION = "encode both tables with `encode_with_population`, whose domains hold the values of both"
 
 
 def encode(
@@ -48,7 +48,7 @@ def encode(
     show_values  put up to ten offending values of a column into `Problem.values`; they are in no message
     progress     called before each column with its name, its number and how many there are
     """
-    table = read_table(source, _plan(policy, hierarchies, show_values=show_values), progress=progress)
+    table = read_table(source, _reading(policy, hierarchies, show_values=show_values), progress=progress)
     _refuse(table.all_problems())
     return _snapshot(table, policy, observe_domains(table))
 
@@ -65,14 +65,14 @@ def encode_next(
 
     Domains that the policy declares may have more values than they had; those that come from the data get the new ones.
     """
-    plan = _plan(policy, None, show_values=show_values)
-    changed = [name for name, domain in plan.known.items() if not _goes_on(policy, name, before[name], domain)]
+    reading = _reading(policy, None, show_values=show_values)
+    changed = [name for name, domain in reading.known.items() if not _goes_on(policy, name, before[name], domain)]
     if changed:
         raise PolicyError(
             Problem(_CHANGED, key=f"attributes.{name}.{'bands' if _is_banded(policy, name) else 'hierarchy'}")
             for name in changed
         )
-    table = read_table(source, plan, progress=progress)
+    table = read_table(source, reading, progress=progress)
     _refuse(table.all_problems())
     return _snapshot(table, policy, _extended(table, before), before=before)
 
@@ -91,10 +91,10 @@ def encode_with_population(
     Domains that come from the data then hold the values of both tables: a box also fits people of the population
     whose values nobody in the snapshot has.
     """
-    plan = _plan(policy, hierarchies, show_values=show_values)
-    table = read_table(source, plan, progress=progress)
-    people = read_table(population, _only_quasi(plan, policy), progress=progress)
-    _refuse([*table.all_problems(), *_found_in(people, "population table")])
+    reading = _reading(policy, hierarchies, show_values=show_values)
+    table = read_table(source, reading, progress=progress)
+    people = read_table(population, _only_quasi(reading, policy), progress=progress)
+    _refuse([*table.all_problems(), *_problems_in(people, "population table")])
     domains = observe_domains(table, people)
     return _snapshot(table, policy, domains), people.codes(tuple(policy.quasi_identifiers), domains)
 
@@ -103,29 +103,13 @@ def encode_list(
     source: Any, policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False
 ) -> tuple[dict[str, Hierarchy], NDArray[np.int32]]:
     """The quasi-identifiers of everybody who may be in a series, as codes, and the domains with their values too."""
-    people = read_table(source, _only_quasi(_plan(policy, None, show_values=show_values), policy))
-    _refuse(_found_in(people, "registration list"))
+    people = read_table(source, _only_quasi(_reading(policy, None, show_values=show_values), policy))
+    _refuse(_problems_in(people, "registration list"))
     domains = {**before, **_extended(people, before)}
     return domains, people.codes(tuple(policy.quasi_identifiers), domains)
 
 
-def encode_population(
-    source: Any, policy: Policy, snapshot: Snapshot, *, show_values: bool = False
-) -> NDArray[np.int32]:
-    """The codes of a population table in the domains that a snapshot already has; values outside them are an error.
-
-    That is enough where the policy fixes the domains; otherwise use `encode_with_population`.
-    """
-    domains = dict(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True))
-    attributes = policy.quasi_identifiers
-    fixes = {name: _UNION if attribute.hierarchy is None else _CORRECT for name, attribute in attributes.items()}
-    plan = Plan(attributes, domains, fixes, policy.input, show_values=show_values, listed=policy.person)
-    people = read_table(source, plan)
-    _refuse(_found_in(people, "population table"))
-    return people.codes(snapshot.quasi_names, domains)
-
-
-def _plan(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Plan:
+def _reading(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Reading:
     attributes: dict[str, QuasiIdentifier | Sensitive] = {**policy.quasi_identifiers, **policy.sensitive}
     known, fixes, problems = {}, {}, []
     for name, attribute in attributes.items():
@@ -140,14 +124,14 @@ def _plan(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_v
                 known[name], fixes[name] = hierarchy, _CORRECT
     _refuse(problems)
     guarding = {name: a.guarding for name, a in policy.sensitive.items() if a.guarding is not None}
-    return Plan(
+    return Reading(
         attributes, known, fixes, policy.input, policy.person, policy.insensitive, show_values, policy.consent, guarding
     )
 
 
-def _only_quasi(plan: Plan, policy: Policy) -> Plan:
+def _only_quasi(reading: Reading, policy: Policy) -> Reading:
     return replace(
-        plan,
+        reading,
         attributes=policy.quasi_identifiers,
         person=None,
         listed=policy.person,
@@ -158,7 +142,7 @@ def _only_quasi(plan: Plan, policy: Policy) -> Plan:
 
 
 def _snapshot(
-    table: Table,
+    table: RawTable,
     policy: Policy,
     domains: Mapping[str, Hierarchy],
     *,
@@ -194,23 +178,23 @@ def _snapshot(
 
 
 def _graded(
-    table: Table, policy: Policy, exact: NDArray[np.int32], domains: Mapping[str, Hierarchy]
+    table: RawTable, policy: Policy, exact: NDArray[np.int32], domains: Mapping[str, Hierarchy]
 ) -> tuple[NDArray[np.int32], int]:
     """The sensitive codes as published: nodes where a grade, or (counted) the person herself, asks for them."""
-    found, problems, raised = exact.copy(), [], np.zeros(exact.shape[1], np.bool_)
+    published, problems, raised = exact.copy(), [], np.zeros(exact.shape[1], np.bool_)
     rows = None if table.kept is None else np.flatnonzero(table.kept).astype(np.int32)
     for place, (name, attribute) in enumerate(policy.sensitive.items()):
         if not attribute.is_graded:
             continue
         graded = grades_of(attribute, domains[name], name)[exact[place]]
-        found[place] = graded
+        published[place] = graded
         if attribute.guarding is not None:
             own = table.cells.pop(attribute.guarding)
-            found[place], wrong = raise_grades(graded, own, domains[name], column=attribute.guarding, rows=rows)
+            published[place], wrong = raise_grades(graded, own, domains[name], column=attribute.guarding, rows=rows)
             problems += wrong
-            raised |= found[place] != graded
+            raised |= published[place] != graded
     _refuse(problems)
-    return found, int(np.count_nonzero(raised))
+    return published, int(np.count_nonzero(raised))
 
 
 def check_grades(policy: Policy) -> None:
@@ -247,16 +231,18 @@ def _listed(values: pa.Array | NDArray[Any]) -> list[str] | NDArray[Any]:
     return values.to_pylist() if isinstance(values, pa.Array) else values
 
 
-def _extended(table: Table, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+def _extended(table: RawTable, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
     """The domains of a table's attributes: what the policy declares as it is, the others with its values, too."""
-    plan = table.plan
+    reading = table.reading
     return {
-        name: plan.known[name] if name in plan.known else extend(attribute, before[name], _listed(table.values(name)))
-        for name, attribute in plan.attributes.items()
+        name: reading.known[name]
+        if name in reading.known
+        else extend(attribute, before[name], _listed(table.values(name)))
+        for name, attribute in reading.attributes.items()
     }
 
 
-def _found_in(table: Table, file: str) -> list[Problem]:
+def _problems_in(table: RawTable, file: str) -> list[Problem]:
     """What is wrong with a table that is not the snapshot."""
     return [replace(problem, file=problem.file or file) for problem in table.all_problems()]
 

@@ -85,8 +85,8 @@ def _stream(names: tuple[str, ...], reader: Callable[[], Iterable[pa.RecordBatch
             for name in columns:
                 chunks[name].append(_thin(batch.column(name), repeats=name in wanted.repeats))
         return {
-            name: pa.chunked_array(found, found[0].type if found else schema.field(name).type)
-            for name, found in chunks.items()
+            name: pa.chunked_array(parts, parts[0].type if parts else schema.field(name).type)
+            for name, parts in chunks.items()
         }
 
     return Source(names, once(lambda: quietly(read, _unreadable)))

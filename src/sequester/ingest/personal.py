@@ -13,8 +13,8 @@ from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.domain.nodes import coarser
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
-from sequester.ingest.validate import Cells, amount, missing_values, places
-from sequester.policy.model import Consent
+from sequester.ingest.validate import DistinctCells, amount, missing_values, places
+from sequester.policy.attributes import Consent
 
 
 def withheld(
@@ -25,8 +25,7 @@ def withheld(
     words = pc.utf8_lower(pc.utf8_trim_whitespace(values))
     said = {}
     for key, listed in (("given", consent.given), ("withheld", consent.withheld)):
-        found = pc.is_in(words, value_set=pa.array([word.lower() for word in listed], pa.string()))
-        said[key] = np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+        said[key] = codec.to_mask(pc.is_in(words, value_set=pa.array([word.lower() for word in listed], pa.string())))
     agrees = said["given"] & ~absent
     wrong = np.append(~agrees & ~said["withheld"] & ~absent, False)[index]
     problems = []
@@ -37,15 +36,15 @@ def withheld(
     return ~np.append(agrees, False)[index], problems
 
 
-def guarding_nodes(column: pa.ChunkedArray, name: str, *, tokens: Sequence[str]) -> Cells:
+def guarding_nodes(column: pa.ChunkedArray, name: str, *, tokens: Sequence[str]) -> DistinctCells:
     """The nodes that people want their values published as; -1 for those who do not say."""
     values, index, absent = _texts(column, name, tokens)
     place = np.where(absent, np.int32(-1), np.arange(len(values), dtype=np.int32))
-    return Cells(pc.utf8_trim_whitespace(values), np.append(place, np.int32(-1))[index])
+    return DistinctCells(pc.utf8_trim_whitespace(values), np.append(place, np.int32(-1))[index])
 
 
 def raise_grades(
-    codes: Codes, own: Cells, domain: Hierarchy, *, column: str, rows: Codes | None
+    codes: Codes, own: DistinctCells, domain: Hierarchy, *, column: str, rows: Codes | None
 ) -> tuple[Codes, list[Problem]]:
     """The codes that records are published as, no finer than their people want; `rows` are their rows in the column."""
     nodes = codec.to_codes(domain, own.values)
@@ -53,7 +52,7 @@ def raise_grades(
     wanted = np.append(nodes, np.int32(-1))[index]
     asked = index >= 0
     unknown = asked & (wanted < 0)
-    found, fits = coarser(domain, codes, np.where(asked & ~unknown, wanted, codes))
+    published, fits = coarser(domain, codes, np.where(asked & ~unknown, wanted, codes))
     problems = []
     for wrong, what in ((unknown, "is no node of the hierarchy"), (~fits, "is not above the person's own value")):
         if count := int(wrong.sum()):
@@ -61,7 +60,7 @@ def raise_grades(
             where[np.arange(len(where)) if rows is None else rows] = wrong
             message = f"of {amount(count)} the node {what} ({places(where)}); correct the cells, or empty them"
             problems.append(Problem(message, column=column, rows=count))
-    return found, problems
+    return published, problems
 
 
 def _texts(column: pa.ChunkedArray, name: str, tokens: Sequence[str]) -> tuple[pa.Array, Codes, codec.Mask]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sequester.domain.codec import DAY, NUMBER, is_text
 from sequester.errors import DataError
 
 Looks = Literal["number", "code", "date", "category", "text", "nothing"]
@@ -16,8 +17,6 @@ Looks = Literal["number", "code", "date", "category", "text", "nothing"]
 # What tables commonly write for "no value".
 TOKENS = ("?", "NA", "N/A", "#N/A", "NULL", "null", "NaN", "nan")
 
-_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
-_ISO_DAY = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+ ?(Z|[+-][0-9:]+)?)?\s*$"
 _DATE_FORMATS = {
     r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}$": ("%d/%m/%Y", "%m/%d/%Y"),
     r"^[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}$": ("%d-%m-%Y", "%m-%d-%Y"),
@@ -57,7 +56,7 @@ def profile(name: str, column: pa.ChunkedArray) -> Profile:
         column = suited(column, name)
     except DataError:
         return Profile(name, rows=len(column), missing=column.null_count, distinct=len(column), looks="text")
-    if _is_text(column.type):
+    if is_text(column.type):
         column = column.cast(pa.string())
     counts = pc.value_counts(column.combine_chunks())
     values, times = counts.field(0), counts.field(1)
@@ -65,7 +64,7 @@ def profile(name: str, column: pa.ChunkedArray) -> Profile:
         values = values.dictionary_decode()
     empty = pc.is_null(values, nan_is_null=True)
     tokens: tuple[str, ...] = ()
-    if _is_text(values.type):
+    if is_text(values.type):
         trimmed = pc.utf8_trim_whitespace(values)
         tokens = tuple(t for t in TOKENS if pc.any(pc.equal(trimmed, t)).as_py())
         empty = pc.or_(empty, pc.is_in(trimmed, value_set=pa.array(("", *tokens))))
@@ -83,17 +82,17 @@ def _looks(values: pa.Array) -> dict[str, Any]:
         return _number(values)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return {"looks": "date"}
-    if not _is_text(kind):
+    if not is_text(kind):
         return {"looks": "category"}
     text = pc.utf8_trim_whitespace(values)
     lengths = pc.unique(pc.utf8_length(text))
     length = lengths[0].as_py() if len(lengths) == 1 else None
-    if _all(text, _NUMBER):
+    if _all(text, NUMBER):
         zero = length is not None and length > 1 and pc.any(pc.match_substring_regex(text, "^0[0-9]+$")).as_py()
         digits = _all(text, "^[0-9]+$")
-        found = {**_number(text), "length": length if digits else None, "leading_zero": zero and digits}
-        return {**found, "looks": "code"} if zero and digits else found
-    if _all(text, _ISO_DAY):
+        looks = {**_number(text), "length": length if digits else None, "leading_zero": zero and digits}
+        return {**looks, "looks": "code"} if zero and digits else looks
+    if _all(text, DAY):
         return {"looks": "date"}
     formats = _date_formats(text)
     if formats:
@@ -112,7 +111,7 @@ def _number(values: pa.Array) -> dict[str, Any]:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    return pc.utf8_ltrim(values, characters="+") if _is_text(values.type) else values
+    return pc.utf8_ltrim(values, characters="+") if is_text(values.type) else values
 
 
 def _date_formats(text: pa.Array) -> tuple[str, ...]:
@@ -137,10 +136,6 @@ def _fits(text: pa.Array, format: str) -> bool:
 
 def _all(text: pa.Array, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def used_tokens(profiles: Sequence[Profile]) -> tuple[str, ...]:

@@ -40,12 +40,12 @@ def propose(source: Any, *, name: str | None = None, delimiter: str | None = Non
     table = open_source(source, Wanted(), form=Input(delimiter=delimiter, encoding=encoding), any_kind=True)
     _refuse_long_names(table.names)
     profiles = [profile(column, table.load(column)) for column in table.names]
-    if not any(found.rows for found in profiles):
+    if not any(column.rows for column in profiles):
         raise DataError("the table has no rows to propose a policy from")
     _refuse_data_as_names(profiles)
     series = name or (Path(source).name.split(".")[0] if isinstance(source, str | Path) else "")
     person = _person(profiles)
-    proposals = [_proposal(found) for found in profiles if found is not person]
+    proposals = [_proposal(column) for column in profiles if column is not person]
     if not any(proposal.role == "quasi-identifier" for proposal in proposals):
         raise DataError("no column looks like a quasi-identifier; write the policy by hand")
     reading = _input(profiles, delimiter=delimiter, encoding=encoding)
@@ -96,14 +96,14 @@ def _series_lines() -> Iterator[str]:
 
 def _person(profiles: Sequence[Profile]) -> Profile | None:
     """The column that says who a record is about: unique and named like one, else any unique one that could be."""
-    unique = [found for found in profiles if found.unique and not words_of(found.name) & (KNOWN | SENSITIVE)]
-    numbered = [found for found in unique if words_of(found.name) & (NUMBERED | PEOPLE)]
+    unique = [column for column in profiles if column.unique and not words_of(column.name) & (KNOWN | SENSITIVE)]
+    numbered = [column for column in unique if words_of(column.name) & (NUMBERED | PEOPLE)]
     # A person id that repeats is still who the records are about: `check` will then ask for one row per person.
     repeated = [
         f for f in profiles if words_of(f.name) & PEOPLE and words_of(f.name) & NUMBERED and f.looks != "nothing"
     ]
-    other = [found for found in unique if found.looks in ("category", "code") or _counts_up(found)]
-    named = [found for found in other if not is_identifying(found.name)]
+    other = [column for column in unique if column.looks in ("category", "code") or _counts_up(column)]
+    named = [column for column in other if not is_identifying(column.name)]
     return next(iter([*numbered, *repeated, *named, *other]), None)
 
 
@@ -115,91 +115,91 @@ def _person_reason(person: Profile) -> str:
     )
 
 
-def _proposal(found: Profile) -> Proposal:
-    words = words_of(found.name)
-    if found.looks == "nothing":
-        return Proposal(found.name, "insensitive", "", "Has no values.")
-    if is_identifying(found.name):
-        return Proposal(found.name, "identifier", "", "Named like something that identifies a person: dropped.")
-    if words & CONSENT and found.distinct <= 2 and found.looks != "date":
+def _proposal(column: Profile) -> Proposal:
+    words = words_of(column.name)
+    if column.looks == "nothing":
+        return Proposal(column.name, "insensitive", "", "Has no values.")
+    if is_identifying(column.name):
+        return Proposal(column.name, "identifier", "", "Named like something that identifies a person: dropped.")
+    if words & CONSENT and column.distinct <= 2 and column.looks != "date":
         why = "Named like consent: records without it are not published. Say which cells mean yes and no."
-        return Proposal(found.name, "consent", ", given: ['true', 'yes', '1'], withheld: ['false', 'no', '0']", why)
+        return Proposal(column.name, "consent", ", given: ['true', 'yes', '1'], withheld: ['false', 'no', '0']", why)
     # The day of a diagnosis is something that others may know; the diagnosis is not.
-    if words & SENSITIVE and found.looks != "date":
-        return _sensitive(found)
+    if words & SENSITIVE and column.looks != "date":
+        return _sensitive(column)
     known = bool(words & KNOWN)
-    if found.unique and not known and (words & NUMBERED or found.looks in ("category", "code", "text")):
-        return Proposal(found.name, "identifier", "", "Different in every row, so it points at a person: dropped.")
-    if found.looks == "text":
-        return Proposal(found.name, "identifier", "", "Free text may name people: dropped.")
-    if found.distinct == 1 and not found.missing:
-        return Proposal(found.name, "insensitive", "", "The same in every row, so it tells nobody apart.")
-    return _quasi(found, known=known)
+    if column.unique and not known and (words & NUMBERED or column.looks in ("category", "code", "text")):
+        return Proposal(column.name, "identifier", "", "Different in every row, so it points at a person: dropped.")
+    if column.looks == "text":
+        return Proposal(column.name, "identifier", "", "Free text may name people: dropped.")
+    if column.distinct == 1 and not column.missing:
+        return Proposal(column.name, "insensitive", "", "The same in every row, so it tells nobody apart.")
+    return _quasi(column, known=known)
 
 
-def _sensitive(found: Profile) -> Proposal:
-    missing = ", missing: category" if found.missing else ""
+def _sensitive(column: Profile) -> Proposal:
+    missing = ", missing: category" if column.missing else ""
     why = (
         "Named like something private. Does a person keep the value (permanent), or may it change (transient, which "
         "needs protect.lifetime)?"
     )
-    if found.looks == "number":
+    if column.looks == "number":
         why += " Choose bands that mean something."
-        return Proposal(found.name, "sensitive", f", kind: number, bands: {_flow(_edges(found))}{missing}", why)
-    return Proposal(found.name, "sensitive", f", values: permanent{missing}", why)
+        return Proposal(column.name, "sensitive", f", kind: number, bands: {_flow(_edges(column))}{missing}", why)
+    return Proposal(column.name, "sensitive", f", values: permanent{missing}", why)
 
 
-def _quasi(found: Profile, *, known: bool) -> Proposal:
+def _quasi(column: Profile, *, known: bool) -> Proposal:
     why = (
         "Commonly known about a person."
         if known
         else "May be known about a person; if nobody could know it: insensitive."
     )
     missing = ""
-    if found.missing:
-        missing, count = ", missing: category", "1 row has" if found.missing == 1 else f"{found.missing:,} rows have"
+    if column.missing:
+        missing, count = ", missing: category", "1 row has" if column.missing == 1 else f"{column.missing:,} rows have"
         why += f" {count} no value, which counts as a value of its own."
-    settings, more = _kind(found)
-    return Proposal(found.name, "quasi-identifier", f", {settings}{missing}", f"{why} {more}")
+    settings, more = _kind(column)
+    return Proposal(column.name, "quasi-identifier", f", {settings}{missing}", f"{why} {more}")
 
 
-def _kind(found: Profile) -> tuple[str, str]:
+def _kind(column: Profile) -> tuple[str, str]:
     """The settings of a quasi-identifier, and what to check about them."""
-    words = words_of(found.name)
-    if found.looks == "date":
+    words = words_of(column.name)
+    if column.looks == "date":
         levels = "levels: [day, month, quarter, year]"
-        if not found.formats:
+        if not column.formats:
             return f"kind: date, {levels}", "Dates."
-        sure = "Dates." if len(found.formats) == 1 else f"Dates; could also be {found.formats[1]}: check which."
-        return f'kind: date, format: "{found.formats[0]}", {levels}', sure
-    if found.looks == "code" or (found.looks == "number" and found.length and words & POSTAL):
-        zeros = ", some with leading zeros" if found.leading_zero else ""
-        return f"kind: code, length: {found.length}", f"Digits of one length{zeros}: generalized by prefix."
-    if found.looks == "number":
-        low, high = _range(found)
+        sure = "Dates." if len(column.formats) == 1 else f"Dates; could also be {column.formats[1]}: check which."
+        return f'kind: date, format: "{column.formats[0]}", {levels}', sure
+    if column.looks == "code" or (column.looks == "number" and column.length and words & POSTAL):
+        zeros = ", some with leading zeros" if column.leading_zero else ""
+        return f"kind: code, length: {column.length}", f"Digits of one length{zeros}: generalized by prefix."
+    if column.looks == "number":
+        low, high = _range(column)
         widths = [_round_up((high - low) / 24) * times for times in (1, 2, 4)]
         check = "The range is a guess, rounded outwards: give the true limits. `levels` are widths of bands."
         return f"kind: number, range: {_flow([low, high])}, levels: {_flow(widths)}", check
     tree = "Add a hierarchy: a tree, {All: {Group: [value, ...]}}, or a file of lines value;group;*."
-    values = "1 value" if found.distinct == 1 else f"{found.distinct:,} values"
+    values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
     return "kind: category", f"{values}. {tree}"
 
 
-def _range(found: Profile) -> tuple[float, float]:
+def _range(column: Profile) -> tuple[float, float]:
     """Bounds rounded outwards, never the lowest (unless 0) or highest value itself."""
-    if "age" in words_of(found.name) and found.low >= 0 and found.high < 120:
+    if "age" in words_of(column.name) and column.low >= 0 and column.high < 120:
         return 0, 120
-    step = _round_up(max(found.high - found.low, abs(found.high) * 1e-6, 1e-6) / 10)
-    low, high = math.floor(found.low / step) * step, math.ceil(found.high / step) * step
-    if 0 <= found.low < found.high - found.low:
+    step = _round_up(max(column.high - column.low, abs(column.high) * 1e-6, 1e-6) / 10)
+    low, high = math.floor(column.low / step) * step, math.ceil(column.high / step) * step
+    if 0 <= column.low < column.high - column.low:
         low = 0.0
-    elif low == found.low:
+    elif low == column.low:
         low -= step
-    return _tidy(low), _tidy(high + step if high == found.high else high)
+    return _tidy(low), _tidy(high + step if high == column.high else high)
 
 
-def _edges(found: Profile) -> list[float]:
-    low, high = _range(found)
+def _edges(column: Profile) -> list[float]:
+    low, high = _range(column)
     step = _round_up((high - low) / 5)
     return [_tidy(low + step * n) for n in range(math.ceil((high - low) / step - 1e-9) + 1)]
 
@@ -247,9 +247,9 @@ def _refuse_data_as_names(profiles: Sequence[Profile]) -> None:
         raise DataError("the first line looks like a record, not like column names; add a line with the names on top")
 
 
-def _counts_up(found: Profile) -> bool:
+def _counts_up(column: Profile) -> bool:
     """A running number: as many whole values as rows, without large gaps."""
-    return found.looks == "number" and found.high - found.low == found.rows - 1
+    return column.looks == "number" and column.high - column.low == column.rows - 1
 
 
 def _series(name: str) -> str:

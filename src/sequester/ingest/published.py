@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.domain import codec, notation
-from sequester.domain.build import band_codes
-from sequester.domain.cover import canonical
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, Problem
-from sequester.ingest.ends import domain_of, unbounded
+from sequester.ingest.ends import domain_of, is_unbounded
 from sequester.ingest.read import read
 from sequester.ingest.source import quietly
 from sequester.ingest.validate import check_people
-from sequester.policy.model import Input, Policy, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Input, Policy
 
 _VALUES_SHOWN = 10
+_UNREAD = "has a type that cannot be read as text; convert it"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class PublishedTable:
     """The columns that count of one table; `left_out` rows lacked a value where the policy suppresses them.
 
     `person` says who each row is about, as given, where that was asked for and the table has it; `plain` are the
@@ -56,11 +57,11 @@ class Table:
     plain: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<Table: {self.rows} rows>"
+        return f"<PublishedTable: {self.rows} rows>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Published:
+class PublishedClasses:
     """Classes of a published table: boxes as (quasi-identifiers, classes), and the class of every record."""
 
     lo: NDArray[np.int32]
@@ -79,7 +80,7 @@ class Published:
 
 def open_table(
     source: Any, policy: Policy, *, sensitive: bool = True, own: bool = False, person: bool = False
-) -> Table:
+) -> PublishedTable:
     """The columns of a table. `own` says it is written as the policy's input; a release may be written otherwise.
 
     `person` asks for the policy's person column too, if the table has it.
@@ -124,7 +125,7 @@ def open_table(
     if rows < len(table):
         people = None if people is None else people.filter(pa.array(keep))
         cells = {name: column.filter(pa.array(keep)) for name, column in cells.items()}
-    return Table(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
+    return PublishedTable(tuple(kept[:cut]), tuple(kept[cut:]), rows, len(table) - rows, people, cells)
 
 
 def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ...]:
@@ -144,7 +145,7 @@ def domains_of(policy: Policy, *tables: Sequence[Column]) -> tuple[Hierarchy, ..
     return tuple(domains)
 
 
-def publish_domains(policy: Policy, table: Table, original: Table | None) -> tuple[Hierarchy, ...]:
+def publish_domains(policy: Policy, table: PublishedTable, original: PublishedTable | None) -> tuple[Hierarchy, ...]:
     """Quasi-identifier domains: the original's, as the publisher had them, where they explain the published cells."""
     if original is None:
         return domains_of(policy, table.quasi)
@@ -155,20 +156,20 @@ def publish_domains(policy: Policy, table: Table, original: Table | None) -> tup
     return tuple(domains)
 
 
-def classes_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> Published:
+def classes_of(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool = False) -> PublishedClasses:
     """The classes of a table: records are in one class when all their published values mean the same.
 
     `*` is a class of its own even where the interval of all values seen is written out: it excludes nobody. A set
     whose members are no neighbours is told from others with the same ends.
     """
-    cells = cells_of(table, domains, show_values=show_values)
+    cells = meanings_of(table, domains, show_values=show_values)
     keys = np.array([cell.meaning[column.index] for cell, column in zip(cells, table.quasi, strict=True)], np.int32)
     member, first = row_groups(keys)
-    return Published(*_boxes(table, [(cell.lo, cell.hi) for cell in cells], first), member, tuple(domains))
+    return PublishedClasses(*_boxes(table, [(cell.lo, cell.hi) for cell in cells], first), member, tuple(domains))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class Meanings:
     """What the texts of one column mean, and last no value: codes from `lo` to `hi`; `meaning` is one number for texts
     that mean the same."""
 
@@ -177,18 +178,19 @@ class Cells:
     meaning: Codes
 
 
-def cells_of(table: Table, domains: Sequence[Hierarchy], *, show_values: bool = False) -> list[Cells]:
+def meanings_of(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool = False) -> list[Meanings]:
     """What the texts of every quasi-identifier mean."""
-    found = []
+    meanings = []
     for column, domain, (lo, hi) in zip(table.quasi, domains, _sides(table, domains, show_values), strict=True):
-        free = [unbounded(column.attribute.kind, text) for text in column.texts]
+        kind = kind_of(column.attribute)
+        free = [is_unbounded(kind, text) for text in column.texts]
         meaning, _ = row_groups(np.array([lo, hi, np.append(free, False), np.append(_sets(column, domain), 0)]))
-        found.append(Cells(lo, hi, meaning.astype(np.int32)))
-    return found
+        meanings.append(Meanings(lo, hi, meaning.astype(np.int32)))
+    return meanings
 
 
 def boxes_of(
-    table: Table, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
+    table: PublishedTable, domains: Sequence[Hierarchy], *, first: NDArray[np.int64], show_values: bool = False
 ) -> tuple[Codes, Codes]:
     """The boxes of classes, given one record of each, in any domains that explain the published values."""
     return _boxes(table, _sides(table, domains, show_values), first)
@@ -233,7 +235,9 @@ def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -
     ends = (f"{name}_min", f"{name}_max")
     if isinstance(attribute, Sensitive) or not set(ends) <= set(table.column_names):
         return None
-    return _joined(*(table.column(end) for end in ends), absent=attribute.missing == "category")
+    absent, unread = attribute.missing == "category", Problem(_UNREAD, column=name)
+    low, high = (table.column(end) for end in ends)
+    return quietly(lambda: _joined(low, high, absent=absent), lambda _: unread, errors=pa.ArrowException)
 
 
 def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.ChunkedArray:
@@ -242,7 +246,7 @@ def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.
     pairs, index = np.unique(first.astype(np.int64) * (len(highs) + 1) + last, return_inverse=True)
     one, other = np.divmod(pairs + 1, len(highs) + 1)
     ends = [
-        pc.take(_texts(values), pa.array(np.where(at < 0, 0, at), mask=at < 0))
+        pc.take(codec.to_text(_without_nan(values)), pa.array(np.where(at < 0, 0, at), mask=at < 0))
         for values, at in ((lows, one), (highs, other - 1))
     ]
     joined = pc.binary_join_element_wise("[", ends[0], ", ", ends[1], "]", "")
@@ -251,47 +255,30 @@ def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.
     return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.reshape(-1).astype(np.int32)), joined)])
 
 
-def _texts(values: pa.Array) -> pa.Array:
-    """Cells as text; a float that is not a number is no value."""
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    try:
-        return codec.to_text(values)
-    except pa.ArrowException:
-        pass
-    # Outside the handler: Arrow quotes cells.
-    raise DataError("a column has a type that cannot be read as text; convert it")
+def _without_nan(values: pa.Array) -> pa.Array:
+    """A float that is not a number is no value."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def _column(name: str, attribute: QuasiIdentifier | Sensitive, cells: pa.ChunkedArray, policy: Policy) -> Column:
-    unread = Problem("has a type that cannot be read as text; convert it", column=name)
+    unread = Problem(_UNREAD, column=name)
     values, index = quietly(lambda: codec.distinct(cells), lambda _: unread, errors=pa.ArrowException)
-    padded = attribute.kind == "code" and isinstance(attribute, QuasiIdentifier) and not codec.is_text(values.type)
-    if padded and pa.types.is_integer(values.type):
-        texts = codec.to_fixed_width(values, length=attribute.length or 1)[0].to_pylist()  # type: ignore[union-attr]
-    else:
-        texts = _texts(values).to_pylist()
-    if isinstance(attribute, QuasiIdentifier) and attribute.format is not None:
-        texts = _iso(texts, attribute.format)
     no_value = set(policy.input.missing)
-    if isinstance(attribute, Sensitive) and attribute.kind == "set":
-        texts = [
-            text if text in no_value else cell
-            for text, cell in zip(texts, canonical(texts, attribute.between), strict=True)
-        ]
+    values = _without_nan(values)
+    if codec.is_text(values.type):
+        # As they are written: a set of letters, or a day in a format of its own, is not written as it is read.
+        empty = pc.is_in(values.cast(pa.string()), value_set=pa.array(sorted(no_value), pa.string()))
+        values = pc.if_else(empty, pa.scalar(None, values.type), values)
+    texts = quietly(lambda: kind_of(attribute).texts(attribute, values), lambda _: unread, errors=pa.ArrowException)
     present = [place for place, text in enumerate(texts) if text is not None and text not in no_value]
     places = np.full(len(texts) + 1, -1, np.int32)
     places[present] = np.arange(len(present), dtype=np.int32)
-    return Column(name, attribute, tuple(texts[place] for place in present), places[index])
+    return Column(name, attribute, tuple(str(texts[place]) for place in present), places[index])
 
 
-def _iso(texts: Sequence[str | None], format: str) -> list[str | None]:
-    """Days in the policy's own format as ISO days; published terms such as 1964-Q2 stay."""
-    days, known = codec.to_dates(pa.array(texts, pa.string()), format=format)
-    return [str(day) if ok else text for text, day, ok in zip(texts, days, known.tolist(), strict=True)]
-
-
-def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
+def _sides(table: PublishedTable, domains: Sequence[Hierarchy], show_values: bool) -> list[tuple[Codes, Codes]]:
     sides, problems = [], []
     for column, domain in zip(table.quasi, domains, strict=True):
         lo, hi, understood = _spans(column, domain)
@@ -303,7 +290,9 @@ def _sides(table: Table, domains: Sequence[Hierarchy], show_values: bool) -> lis
     return sides
 
 
-def _boxes(table: Table, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np.int64]) -> tuple[Codes, Codes]:
+def _boxes(
+    table: PublishedTable, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np.int64]
+) -> tuple[Codes, Codes]:
     lo, hi = np.empty((2, len(sides), len(first)), np.int32)
     for place, (column, side) in enumerate(zip(table.quasi, sides, strict=True)):
         lo[place], hi[place] = (end[column.index[first]] for end in side)
@@ -313,11 +302,11 @@ def _boxes(table: Table, sides: Sequence[tuple[Codes, Codes]], first: NDArray[np
 def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.bool_]]:
     """Code interval of every distinct text and, last, of no value."""
     lo, hi, understood = notation.read(domain, column.texts)
-    if isinstance(column.attribute, Sensitive) and column.attribute.bands is not None:
-        bands = _bands(column)
-        lo, hi = np.where(understood, lo, bands), np.where(understood, hi, bands)
+    if isinstance(column.attribute, Sensitive):
+        raw = kind_of(column.attribute).raw_codes(column.attribute, column.texts)
+        lo, hi = np.where(understood, lo, raw), np.where(understood, hi, raw)
         understood = lo >= 0
-    elif isinstance(column.attribute, QuasiIdentifier) and not understood.all():
+    elif not understood.all():
         # What a set lets people guess lies between its ends, so its loss is at most that of the interval.
         for place, runs in _scattered(column, domain).items():
             lo[place], hi[place] = runs[0][0], runs[-1][1]
@@ -328,30 +317,21 @@ def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.
 
 def _scattered(column: Column, domain: Hierarchy) -> dict[int, tuple[tuple[int, int], ...]]:
     """The texts that are sets of values which are no neighbours, as AnonyPy writes them, by their place."""
-    if domain.kind != "category":
+    if kind_of(domain).ordered:
         return {}
     understood = notation.read(domain, column.texts)[2]
     places = np.flatnonzero(~understood).tolist()
-    found = notation.read_scattered(domain, [column.texts[place] for place in places])
-    return {place: runs for place, runs in zip(places, found, strict=True) if runs is not None}
+    sets = notation.read_scattered(domain, [column.texts[place] for place in places])
+    return {place: runs for place, runs in zip(places, sets, strict=True) if runs is not None}
 
 
 def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:
     """A number for every text that is such a set, the same for the same set; 0 for all other texts."""
     numbers: dict[tuple[tuple[int, int], ...], int] = {}
-    found = np.zeros(len(column.texts), np.int64)
+    number = np.zeros(len(column.texts), np.int64)
     for place, runs in _scattered(column, domain).items():
-        found[place] = numbers.setdefault(runs, len(numbers) + 1)
-    return found
-
-
-def _bands(column: Column) -> Codes:
-    """The band of numbers, and of intervals that lie in one band, where a table has them instead of band names."""
-    edges = column.attribute.bands or ()
-    ends = notation.interpret_numbers(column.texts)
-    low = band_codes(edges, np.where(ends.above, np.nextafter(ends.low, np.inf), ends.low))
-    high = band_codes(edges, np.where(ends.below, np.nextafter(ends.high, -np.inf), ends.high))
-    return np.where(low == high, low, np.int32(-1))
+        number[place] = numbers.setdefault(runs, len(numbers) + 1)
+    return number
 
 
 def _unread(column: Column, understood: NDArray[np.bool_], *, show_values: bool) -> Problem:

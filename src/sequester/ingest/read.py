@@ -15,12 +15,17 @@ from sequester.ingest.csv import COMPRESSION, open_delimited
 from sequester.ingest.escaped import open_escaped
 from sequester.ingest.frames import open_frame
 from sequester.ingest.parquet import open_parquet
-from sequester.ingest.source import Source, Wanted, same_names
+from sequester.ingest.source import Opener, Source, Wanted, same_names
 from sequester.ingest.suited import only_suited
 from sequester.policy.model import Input
 from sequester.regular import said
 
 DELIMITED = (".csv", ".tsv", ".txt")
+FORMATS: dict[str, Opener] = {
+    **dict.fromkeys(DELIMITED, open_delimited),
+    ".parquet": lambda path, wanted, form: open_parquet([path], wanted),
+}
+"""How a file is opened, by its suffix."""
 ACCEPTED = "a path, a pandas or polars frame, an Arrow table or stream, or a DuckDB relation"
 
 
@@ -61,7 +66,7 @@ def open_source(source: Any, wanted: Wanted, *, form: Input, any_kind: bool = Fa
 
 def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         reason = "there is no such file"
     except ValueError:
@@ -69,32 +74,28 @@ def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Sou
     except OSError as error:
         reason = f"cannot be read: {said(error)}"
     else:
-        return _open_existing(path, found, wanted, form, escaped=escaped)
+        return _open_existing(path, status, wanted, form, escaped=escaped)
     raise DataError(Problem(reason, file=str(path)))
 
 
-def _open_existing(path: Path, found: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
-    if stat.S_ISDIR(found.st_mode):
+def _open_existing(path: Path, status: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    if stat.S_ISDIR(status.st_mode):
         parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
         if not parts:
             raise DataError(Problem("is a folder without .parquet files; name a file", file=str(path)))
         return open_parquet(parts, wanted)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise DataError(Problem("is a pipe or a device; name a regular file", file=str(path)))
     if not os.access(path, os.R_OK):
         raise DataError(Problem("may not be read by this user", file=str(path)))
-    if found.st_size == 0:
+    if status.st_size == 0:
         raise DataError(Problem("the file is empty", file=str(path)))
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".parquet":
-        return open_parquet([path], wanted)
-    if suffixes and suffixes[-1] in COMPRESSION:
-        suffixes.pop()
-    if not suffixes or suffixes[-1] not in DELIMITED:
-        known = ", ".join((*DELIMITED, ".parquet"))
-        raise DataError(
-            Problem(
-                f"unknown kind of file; known are {known}, and text packed as {', '.join(COMPRESSION)}", file=str(path)
-            )
-        )
-    return open_escaped(path, wanted, form=form) if escaped else open_delimited(path, wanted, form=form)
+    packed = bool(suffixes) and suffixes[-1] in COMPRESSION
+    suffix = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
+    if suffix in DELIMITED and escaped:
+        return open_escaped(path, wanted, form=form)
+    if suffix in FORMATS and (suffix in DELIMITED or not packed):
+        return FORMATS[suffix](path, wanted, form=form)
+    known = f"known are {', '.join(FORMATS)}, and text packed as {', '.join(COMPRESSION)}"
+    raise DataError(Problem(f"unknown kind of file; {known}", file=str(path)))

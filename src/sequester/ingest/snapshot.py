@@ -66,12 +66,12 @@ class Snapshot:
 
     def within(self, domains: Mapping[str, Hierarchy]) -> Snapshot:
         """The same records, their quasi-identifiers in later domains, which have more leaves."""
-        found = tuple(domains[name] for name in self.quasi_names)
-        if all(new is old for new, old in zip(found, self.quasi_domains, strict=True)):
+        later = tuple(domains[name] for name in self.quasi_names)
+        if all(new is old for new, old in zip(later, self.quasi_domains, strict=True)):
             return self
-        pairs = zip(self.quasi_domains, found, self.quasi, strict=True)
+        pairs = zip(self.quasi_domains, later, self.quasi, strict=True)
         quasi = np.array([places(old, new)[codes] for old, new, codes in pairs], np.int32)
-        return replace(self, quasi=quasi, quasi_domains=found)
+        return replace(self, quasi=quasi, quasi_domains=later)
 
     def without(self, out: NDArray[np.bool_]) -> Snapshot:
         """The same without these records, which count as left out."""
@@ -92,7 +92,7 @@ class Snapshot:
     def codes(self, name: str) -> Codes:
         """The codes of one quasi-identifier or sensitive attribute."""
         if name in self.quasi_names:
-            found: Codes = self.quasi[self.quasi_names.index(name)]
+            codes: Codes = self.quasi[self.quasi_names.index(name)]
         else:
-            found = self.sensitive[self.sensitive_names.index(name)]
-        return found
+            codes = self.sensitive[self.sensitive_names.index(name)]
+        return codes

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from sequester.errors import DataError, Problem
 from sequester.memory import is_lack_of_memory
+from sequester.policy.model import Input
 
 T = TypeVar("T")
 
@@ -45,6 +47,12 @@ class Wanted:
     def among(self, names: Sequence[str]) -> list[str]:
         """The wanted names that exist, in the order of the table."""
         return [name for name in names if self.columns is None or name in self.columns]
+
+
+class Opener(Protocol):
+    """Opens a file of some format without reading its rows."""
+
+    def __call__(self, path: Path, wanted: Wanted, *, form: Input) -> Source: ...
 
 
 def quietly(
@@ -94,11 +102,11 @@ def same_names(names: Sequence[str], known: Collection[str] | None) -> Problem |
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, start=1):
         places.setdefault(name, []).append(place)
-    twice = {name: found for name, found in places.items() if len(found) > 1}
+    twice = {name: columns for name, columns in places.items() if len(columns) > 1}
     if not twice:
         return None
     listed = "; ".join(
-        " and ".join(map(str, found)) + (f" ('{name}')" if known and name in known else "")
-        for name, found in list(twice.items())[:5]
+        " and ".join(map(str, columns)) + (f" ('{name}')" if known and name in known else "")
+        for name, columns in list(twice.items())[:5]
     )
     return Problem(f"column names must differ, but these columns share one: {listed}; rename or remove one of them")

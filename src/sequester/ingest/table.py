@@ -11,23 +11,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sequester.domain.build import band_codes, observe
-from sequester.domain.codec import Mask, to_codes
+from sequester.domain.build import observe
+from sequester.domain.codec import Mask
 from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import is_value
 from sequester.domain.people import bare
 from sequester.errors import DataError, Problem
 from sequester.ingest.personal import guarding_nodes, withheld
 from sequester.ingest.read import open_source
 from sequester.ingest.source import Wanted, quietly
-from sequester.ingest.validate import Cells, Examination, check_people, missing_columns, repeated_people
-from sequester.policy.model import Consent, Input, QuasiIdentifier, Sensitive
+from sequester.ingest.validate import DistinctCells, Examination, check_people, missing_columns, repeated_people
+from sequester.policy.attributes import Consent, QuasiIdentifier, Sensitive
+from sequester.policy.model import Input
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Reading:
     """Which columns to read, as what.
 
     known     hierarchies that are fixed before the data
@@ -57,12 +59,12 @@ class Plan:
 
 
 @dataclass(repr=False)
-class Table:
+class RawTable:
     """The columns of one input. With problems, it is good for nothing but reporting them."""
 
-    plan: Plan
+    reading: Reading
     rows: int = 0
-    cells: dict[str, Cells] = field(default_factory=dict)
+    cells: dict[str, DistinctCells] = field(default_factory=dict)
     person: pa.Array | None = None
     withheld: Mask | None = None
     plain: dict[str, pa.ChunkedArray] = field(default_factory=dict)
@@ -73,7 +75,7 @@ class Table:
         """The rows that consent and `missing: suppress` leave in; None for all."""
         lacking = np.zeros(self.rows, np.bool_) if self.withheld is None else self.withheld.copy()
         for name, cells in self.cells.items():
-            if name in self.plan.attributes and self.plan.attributes[name].missing == "suppress":
+            if name in self.reading.attributes and self.reading.attributes[name].missing == "suppress":
                 lacking |= cells.index < 0
         return ~lacking if lacking.any() else None
 
@@ -105,22 +107,24 @@ class Table:
         for row, name in zip(codes, names, strict=True):
             cells, domain = self.cells.pop(name), domains[name]
             # The place after the last value stands for a missing one; index -1 finds it.
-            code = np.append(_codes(self.plan.attributes[name], domain, cells), np.int32(domain.size - 1))
+            code = np.append(_codes(self.reading.attributes[name], domain, cells), np.int32(domain.size - 1))
             np.take(code, cells.index if kept is None else cells.index[kept], mode="wrap", out=row)
         return codes
 
 
-def read_table(source: Any, plan: Plan, *, progress: Progress | None = None) -> Table:
-    """Read and check every column of the plan; whatever is wrong is collected in the table."""
-    table = Table(plan)
-    perhaps = () if plan.listed is None else (plan.listed,)
+def read_table(source: Any, reading: Reading, *, progress: Progress | None = None) -> RawTable:
+    """Read and check every column that is asked for; whatever is wrong is collected in the table."""
+    table = RawTable(reading)
+    perhaps = () if reading.listed is None else (reading.listed,)
     try:
-        opened = open_source(source, Wanted((*perhaps, *plan.columns), frozenset(plan.attributes)), form=plan.form)
+        opened = open_source(
+            source, Wanted((*perhaps, *reading.columns), frozenset(reading.attributes)), form=reading.form
+        )
     except DataError as error:
         table.problems += error.problems
         return table
-    table.problems += missing_columns(plan.columns, opened.names)
-    present = [name for name in (*perhaps, *plan.columns) if name in opened.names]
+    table.problems += missing_columns(reading.columns, opened.names)
+    present = [name for name in (*perhaps, *reading.columns) if name in opened.names]
     problems: list[Problem] = []
     for number, name in enumerate(present, start=1):
         if progress is not None:
@@ -136,15 +140,15 @@ def read_table(source: Any, plan: Plan, *, progress: Progress | None = None) -> 
     return table
 
 
-def observe_domains(*tables: Table) -> dict[str, Hierarchy]:
+def observe_domains(*tables: RawTable) -> dict[str, Hierarchy]:
     """The hierarchies of the first table's attributes: the known ones, and the others from the values of all tables."""
-    plan, domains, problems = tables[0].plan, dict(tables[0].plan.known), []
-    for name, attribute in plan.attributes.items():
+    reading, domains, problems = tables[0].reading, dict(tables[0].reading.known), []
+    for name, attribute in reading.attributes.items():
         if name in domains:
             continue
-        found = [table.values(name) for table in tables if name in table.cells]
+        values = [table.values(name) for table in tables if name in table.cells]
         try:
-            domains[name] = observe(attribute, _together(found))
+            domains[name] = observe(attribute, _together(values))
         except DataError as error:
             problems += [replace(problem, column=name) for problem in error.problems]
     if problems:
@@ -152,27 +156,27 @@ def observe_domains(*tables: Table) -> dict[str, Hierarchy]:
     return domains
 
 
-def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Problem]) -> None:
-    plan, table.rows = table.plan, len(column)
+def _take(table: RawTable, name: str, column: pa.ChunkedArray, problems: list[Problem]) -> None:
+    reading, table.rows = table.reading, len(column)
     if not table.rows:
         return
-    if name == plan.person:
-        problems += check_people(column, name, tokens=plan.form.missing)
+    if name == reading.person:
+        problems += check_people(column, name, tokens=reading.form.missing)
         table.person = bare(_whole(column, name))
-    elif name == plan.listed:
-        problems += repeated_people(column, name, tokens=plan.form.missing)
-    elif plan.consent is not None and name == plan.consent[0]:
-        table.withheld, wrong = withheld(column, *plan.consent, tokens=plan.form.missing)
+    elif name == reading.listed:
+        problems += repeated_people(column, name, tokens=reading.form.missing)
+    elif reading.consent is not None and name == reading.consent[0]:
+        table.withheld, wrong = withheld(column, *reading.consent, tokens=reading.form.missing)
         problems += wrong
-    elif name in plan.guarding.values():
-        table.cells[name] = guarding_nodes(column, name, tokens=plan.form.missing)
-    elif name in plan.attributes:
-        examination = Examination(name, plan.attributes[name], show_values=plan.show_values)
+    elif name in reading.guarding.values():
+        table.cells[name] = guarding_nodes(column, name, tokens=reading.form.missing)
+    elif name in reading.attributes:
+        examination = Examination(name, reading.attributes[name], show_values=reading.show_values)
         try:
-            cells = examination.understand(column, tokens=plan.form.missing)
-            if name in plan.known:
-                codes = _codes(plan.attributes[name], plan.known[name], cells)
-                examination.look_up(cells, codes, fix=plan.fixes[name])
+            cells = examination.understand(column, tokens=reading.form.missing)
+            if name in reading.known:
+                codes = _codes(reading.attributes[name], reading.known[name], cells)
+                examination.look_up(cells, codes, fix=reading.fixes[name])
             table.cells[name] = cells
         finally:
             problems += examination.problems
@@ -180,14 +184,12 @@ def _take(table: Table, name: str, column: pa.ChunkedArray, problems: list[Probl
         table.plain[name] = column
 
 
-def _codes(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, cells: Cells) -> Codes:
-    if isinstance(attribute, Sensitive) and attribute.kind == "number" and attribute.bands is not None:
-        return band_codes(attribute.bands, cells.values)
-    found = to_codes(domain, cells.values)
+def _codes(attribute: QuasiIdentifier | Sensitive, domain: Hierarchy, cells: DistinctCells) -> Codes:
+    codes = kind_of(attribute).codes(attribute, domain, cells.values)
     if isinstance(attribute, Sensitive) and attribute.is_graded:
         # A node is a way to publish a value, not a value.
-        found = np.where(np.append(is_value(domain), False)[found], found, np.int32(-1)).astype(np.int32)
-    return found
+        codes = np.where(np.append(is_value(domain), False)[codes], codes, np.int32(-1)).astype(np.int32)
+    return codes
 
 
 def _together(parts: list[pa.Array | NDArray[Any]]) -> list[str] | NDArray[Any]:

@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Hierarchy
+from sequester.domain.kinds import kind_of
+from sequester.policy.attributes import Sensitive
 from sequester.policy.impossible import codes_of
-from sequester.policy.model import Pods, Policy, Sensitive
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
@@ -59,9 +62,9 @@ def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
     """
     if not isinstance(policy.method, Pods):
         return []
-    found = []
+    never = []
     for name, attribute in policy.sensitive.items():
-        if attribute.kind == "set" or attribute.is_graded:
+        if kind_of(attribute).several or attribute.is_graded:
             continue
         values = snapshot.codes(name).astype(np.int64)
         domain = snapshot.domains[name]
@@ -69,8 +72,8 @@ def unseen(snapshot: Snapshot, policy: Policy) -> list[Unseen]:
         for quasi in snapshot.quasi_names:
             pairs = list(_pairs(snapshot, policy, quasi, name, values, counts))
             if pairs:
-                found.append(Unseen(quasi, name, tuple(pairs)))
-    return found
+                never.append(Unseen(quasi, name, tuple(pairs)))
+    return never
 
 
 def _pairs(
@@ -110,5 +113,5 @@ def _counted(domain: Hierarchy, attribute: Sensitive | None) -> NDArray[np.bool_
     """Per code, whether it is a value that somebody has, and keeps."""
     stay = attribute.permanent if attribute is not None and attribute.values == "transient" else None
     names = domain.names[0]
-    found = [name not in (MISSING, EVERYTHING) and (stay is None or name in stay) for name in names]
-    return np.array(found, np.bool_)
+    counted = [name not in (MISSING, EVERYTHING) and (stay is None or name in stay) for name in names]
+    return np.array(counted, np.bool_)

@@ -13,21 +13,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain import codec, people
-from sequester.domain.build import band_codes
-from sequester.domain.cover import canonical
 from sequester.domain.hierarchy import EVERYTHING, Codes
-from sequester.domain.numbers import text as number_text
+from sequester.domain.kinds import kind_of
+from sequester.domain.kinds.kind import Fault
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
-from sequester.policy.model import QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
 
 _ROWS_SHOWN = 5
 _VALUES_SHOWN = 10
-_SPELLED_OUT = r"(?i)^[+-]?(nan|inf|infinity)$"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class DistinctCells:
     """A column as its distinct values, understood as their kind, and which of them each row has (-1: missing)."""
 
     values: pa.Array | NDArray[Any]
@@ -41,7 +39,7 @@ class Examination:
         self.name, self.attribute, self.show_values = name, attribute, show_values
         self.problems: list[Problem] = []
 
-    def understand(self, column: pa.ChunkedArray, *, tokens: Sequence[str]) -> Cells:
+    def understand(self, column: pa.ChunkedArray, *, tokens: Sequence[str]) -> DistinctCells:
         """The cells as the kind of the attribute; wrong ones are reported, and count as missing from then on."""
         unsuited = Problem(f"has {_type(column)}, which is no {self.attribute.kind}", column=self.name)
         values, index = quietly(lambda: codec.distinct(column), lambda _: unsuited, errors=pa.ArrowException)
@@ -55,9 +53,9 @@ class Examination:
         )
         # Distinct cells may be one value (5 and 5.0); that does no harm, since both get the same code.
         places = np.where(absent | wrong, np.int32(-1), np.arange(len(values), dtype=np.int32))
-        return Cells(parsed, np.append(places, np.int32(-1))[index])
+        return DistinctCells(parsed, np.append(places, np.int32(-1))[index])
 
-    def look_up(self, cells: Cells, codes: Codes, *, fix: str) -> None:
+    def look_up(self, cells: DistinctCells, codes: Codes, *, fix: str) -> None:
         """Report the rows whose value has no code in the hierarchy."""
         used = np.zeros(len(codes) + 1, np.bool_)
         used[cells.index] = True
@@ -65,7 +63,7 @@ class Examination:
         if not wrong.any():
             return
         shown = cells.values if isinstance(cells.values, pa.Array) else pa.array(cells.values)
-        if self.attribute.kind == "category":
+        if codec.is_text(shown.type):
             strays = shown.filter(pa.array(wrong))
             if not pc.any(pc.equal(strays, pc.utf8_trim_whitespace(strays))).as_py():
                 fix = "remove the blanks around the cells"
@@ -74,56 +72,17 @@ class Examination:
         self._report(rows, f"has a {outside}", f"have a {outside}", fix, values=shown.filter(pa.array(wrong)))
 
     def _parse(self, values: pa.Array, index: Codes, present: codec.Mask) -> tuple[Any, codec.Mask]:
-        attribute = self.attribute
-
-        def report(wrong: codec.Mask, one: str, many: str, fix: str) -> codec.Mask:
-            self._report(np.append(wrong, False)[index], one, many, fix, values=values.filter(pa.array(wrong)))
-            return wrong
-
-        if attribute.kind == "number":
-            numbers, readable = codec.to_numbers(values)
-            endless = present & np.where(readable, ~np.isfinite(numbers), _spelled_out(values))
-            unread = present & ~readable & ~endless
-            wrong = report(unread, "is not a number", "are not numbers", "write them like 12, -0.5 or 1e3")
-            wrong |= report(endless, "is not a finite number", "are not finite numbers", "correct or empty them")
-            for beyond, limits, key in self._limits(numbers):
-                fix = f"correct them, or change `{key}`"
-                wrong |= report(present & ~wrong & beyond, f"is outside {limits}", f"are outside {limits}", fix)
-            return numbers, wrong
-        if isinstance(attribute, QuasiIdentifier) and attribute.kind == "date":
-            days, known = codec.to_dates(values, format=attribute.format)
-            form = attribute.format or "YYYY-MM-DD"
-            fix = "correct them, or say how they are written with `format`"
-            one, many = f"is not a date written as {form}", f"are not dates written as {form}"
-            return days, report(present & ~known, one, many, fix)
-        if isinstance(attribute, QuasiIdentifier) and attribute.length is not None:
-            codes, fits = codec.to_fixed_width(values, length=attribute.length)
-            fix = "correct them (text that lost its leading zeros must get them back), or change `length`"
-            one, many = (f"{verb} not have {attribute.length} characters" for verb in ("does", "do"))
-            return codes, report(present & ~fits, one, many, fix)
-        texts = codec.to_text(values)
-        if not isinstance(attribute, Sensitive):
-            return texts, np.zeros(len(values), np.bool_)
-        if attribute.kind == "set":
-            texts = pa.array(canonical(texts.to_pylist(), attribute.between), pa.string())
-            fix = "write a word for people who have none, such as 'none'"
-            empty = report(present & _flags(pc.is_null(texts)), "is a set of nothing", "are sets of nothing", fix)
-        else:
-            empty = np.zeros(len(values), np.bool_)
-        hidden = present & _flags(pc.equal(texts, EVERYTHING).fill_null(False))
-        fix = "give the value another name"
-        return texts, empty | report(hidden, "is '*', which stands for no value", "are '*', which stands for none", fix)
-
-    def _limits(self, numbers: NDArray[np.float64]) -> list[tuple[codec.Mask, str, str]]:
-        """What the policy says about the size of a number, and which numbers break it."""
-        found: list[tuple[codec.Mask, str, str]] = []
-        if isinstance(self.attribute, QuasiIdentifier) and self.attribute.range is not None:
-            low, high = self.attribute.range
-            limits = f"the range {number_text(float(low))} to {number_text(float(high))}"
-            found.append(((numbers < low) | (numbers > high), limits, "range"))
-        if self.attribute.bands is not None:
-            found.append((band_codes(self.attribute.bands, numbers) < 0, "the bands", "bands"))
-        return found
+        parsed, faults = kind_of(self.attribute).parse(self.attribute, values, present)
+        if isinstance(self.attribute, Sensitive) and isinstance(parsed, pa.Array):
+            starred = present & codec.to_mask(pc.equal(parsed, EVERYTHING).fill_null(False))
+            one, many = "is '*', which stands for no value", "are '*', which stands for none"
+            faults = (*faults, Fault(starred, one, many, "give the value another name"))
+        wrong = np.zeros(len(values), np.bool_)
+        for fault in faults:
+            rows = np.append(fault.wrong, False)[index]
+            self._report(rows, fault.one, fault.many, fault.fix, values=values.filter(pa.array(fault.wrong)))
+            wrong |= fault.wrong
+        return parsed, wrong
 
     def _report(self, rows: codec.Mask, one: str, many: str, fix: str, *, values: pa.Array | None = None) -> None:
         count = int(rows.sum())
@@ -143,7 +102,7 @@ def missing_values(values: pa.Array, tokens: Sequence[str]) -> codec.Mask:
         bare = pc.utf8_trim_whitespace(codec.to_text(values))
         listed = pa.array(sorted({token.strip() for token in tokens}), pa.string())
         absent = pc.or_(absent, pc.is_in(bare, value_set=listed))
-    return np.asarray(absent.to_numpy(zero_copy_only=False), np.bool_)
+    return codec.to_mask(absent)
 
 
 def missing_columns(columns: Sequence[str], names: Sequence[str]) -> list[Problem]:
@@ -203,7 +162,7 @@ def _nobody_and_repeated(column: pa.ChunkedArray, name: str, tokens: Sequence[st
     tokens = tokens if codec.is_text(_kind(column)) else ()
     nobody = np.zeros(len(values), np.bool_)
     if tokens:
-        nobody = _flags(pc.is_in(values, value_set=people.names(pa.array(tokens, pa.string()))))
+        nobody = codec.to_mask(pc.is_in(values, value_set=people.names(pa.array(tokens, pa.string()))))
     lost = np.append(nobody, True)[index]
     if len(values) == len(index):
         return lost, np.zeros(len(index), np.bool_)
@@ -220,11 +179,11 @@ def amount(count: int) -> str:
 
 def places(rows: codec.Mask) -> str:
     """The numbers of the first few rows, counted from 1 without the header."""
-    found = (np.flatnonzero(rows) + 1)[: _ROWS_SHOWN + 1].tolist()
-    listed = ", ".join(map(str, found[:_ROWS_SHOWN]))
-    if len(found) > _ROWS_SHOWN:
+    first = (np.flatnonzero(rows) + 1)[: _ROWS_SHOWN + 1].tolist()
+    listed = ", ".join(map(str, first[:_ROWS_SHOWN]))
+    if len(first) > _ROWS_SHOWN:
         return f"rows {listed}, ..."
-    return f"{'row' if len(found) == 1 else 'rows'} {listed}"
+    return f"{'row' if len(first) == 1 else 'rows'} {listed}"
 
 
 def _type(column: pa.ChunkedArray) -> str:
@@ -235,15 +194,3 @@ def _type(column: pa.ChunkedArray) -> str:
 
 def _kind(column: pa.ChunkedArray) -> pa.DataType:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-
-
-def _flags(values: pa.Array) -> codec.Mask:
-    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _spelled_out(values: pa.Array) -> codec.Mask:
-    if not codec.is_text(values.type):
-        return np.zeros(len(values), np.bool_)
-    bare = pc.utf8_trim_whitespace(codec.to_text(values))
-    found = pc.match_substring_regex(bare, _SPELLED_OUT).fill_null(False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)

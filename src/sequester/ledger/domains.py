@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.extend import places
-from sequester.domain.hierarchy import Codes, Hierarchy, Kind
+from sequester.domain.hierarchy import Codes, Hierarchy
 
 _LEAVES = {"O": "text", "f": "number", "M": "day"}
 
@@ -47,7 +47,7 @@ def from_json(text: str) -> Hierarchy:
     if not len(leaves) == len(position) == len(starts[0]) or [*map(len, starts)] != [*map(len, names)]:
         raise ValueError("a domain does not fit together")
     return Hierarchy(
-        kind=cast("Kind", kept["kind"]),
+        kind=kept["kind"],
         leaves=leaves,
         starts=starts,
         names=names,
@@ -86,12 +86,12 @@ def _plain(leaves: NDArray[Any]) -> list[Any]:
     return [str(leaf) for leaf in leaves.tolist()]
 
 
-def _leaves(values: list[Any], kind: str) -> NDArray[Any]:
-    if kind == "day":
+def _leaves(values: list[Any], stored_as: str) -> NDArray[Any]:
+    if stored_as == "day":
         days = np.array([0 if value is None else value for value in values], np.int64).astype("datetime64[D]")
         days[[value is None for value in values]] = np.datetime64("NaT")
         return days
-    if kind == "number":
+    if stored_as == "number":
         return np.array([np.nan if value is None else value for value in values], np.float64)
     cells = np.empty(len(values), object)
     cells[:] = values

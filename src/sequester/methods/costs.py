@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 
 
 def penalty(
     loss: str, domain: Hierarchy, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]
 ) -> NDArray[np.float64]:
     """Per interval, the loss of one record: `ncp`, `ail` or `precision`."""
-    if loss == "ail" or (loss == "ncp" and domain.kind in ("number", "date")):
+    if loss == "ail" or (loss == "ncp" and kind_of(domain).measured):
         return domain.width(lo, hi)
     if loss == "ncp":
         return np.where(hi > lo, (hi - lo + 1) / domain.size, 0.0)

@@ -19,7 +19,9 @@ from sequester.history.boxes import intersecting
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
+from sequester.methods.method import Method, Task
 from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.method import cut_once
 
 Integers = NDArray[np.int64]
 
@@ -78,8 +80,8 @@ def _join(
     person, group = intersecting(sides, sides, lo, hi)
     width = (hi - lo).sum(axis=0, dtype=np.int64)
     order = np.lexsort((group, width[group], person))
-    found, first = np.unique(person[order], return_index=True)
-    choice[found] = group[order][first]
+    fitting, first = np.unique(person[order], return_index=True)
+    choice[fitting] = group[order][first]
     fits = np.flatnonzero(choice >= 0)
     groups, inverse = np.unique(choice[fits], return_inverse=True)
     if len(groups):
@@ -103,3 +105,10 @@ def _hides(past: Past, group: Integers, records: Integers, groups: int, people: 
         denominator = np.array([bound.denominator for bound in history.bounds], np.int64)
         safe &= (counts * denominator <= size[:, None] * numerator).all(axis=1)
     return np.asarray(safe)
+
+
+def _following(task: Task) -> Classes:
+    return grow(task.history, *task.table, cuts=task.options.cuts)
+
+
+METHOD = Method("grow", cut_once, _following, together=True)

@@ -15,6 +15,8 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
+from sequester.methods.method import Method, Task, never
+from sequester.methods.mondrian.method import cut_once, cuts_of
 from sequester.methods.mondrian.republish import publish_blocks
 from sequester.methods.stock import Cuts
 
@@ -34,3 +36,10 @@ def merge(
     GuaranteeError when it is not even as one class.
     """
     return publish_blocks(past, codes, domains, guard, against=against, cuts=cuts)
+
+
+def _following(task: Task) -> Classes:
+    return merge(task.history, *task.table, against=task.against, cuts=cuts_of(task.options))
+
+
+METHOD = Method("merge", cut_once, _following, merges=never, together=True)

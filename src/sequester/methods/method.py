@@ -1,6 +1,7 @@
 """What a method is: how a table becomes classes, on its own and after others, and what may be done with the result.
 
-`registry` declares them all. A new method is its module, a declaration there, and its options in the policy's model.
+Every method ends with its declaration, and `registry` lists them: a new method is its folder, a line there, and its
+options in `policy/methods`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from sequester.methods.classes import Classes
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
-    from sequester.methods.pods.task import Made
-    from sequester.methods.pods.task import Task as Seating
-    from sequester.policy.model import Lifetime
+    from sequester.methods.pods.task import MadePods, PodTask
+    from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
 Progress = Callable[[str, int, int], None]
@@ -53,7 +53,7 @@ class Task:
     lifetime: Lifetime | None = None
     registered: Ints | None = None
     records: Snapshot | None = None
-    seating: Seating | None = None
+    seating: PodTask | None = None
     noise: int = 0
     progress: Progress | None = None
 
@@ -69,12 +69,17 @@ class Task:
         """What every method begins with."""
         return self.codes, self.domains, self.guard
 
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What methods that heed the past take by keyword."""
+        return {"against": self.against, "seed": self.noise, "progress": self.progress}
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Seated(Classes):
     """Classes of the records and, after them, of decoys: rows about nobody. `made` has everybody's seat."""
 
-    made: Made
+    made: MadePods
 
 
 Asks = Callable[[Any], bool]

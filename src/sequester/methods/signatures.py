@@ -1,6 +1,6 @@
 """The kernels of the default path with their signatures, so that they can be compiled before anybody waits for them.
 
-A test holds the list to what `anonymize` and a series by Mondrian really call.
+A test holds the list to what `anonymize` and the first two plans by pods really call.
 """
 
 from __future__ import annotations
@@ -8,43 +8,48 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LIMITS = "i8 i8[:] i8[:] i8[:] i8[:] f8[:] i8[:] i8[:] i8[:] f8[:] i8[:] f8[:] i4[:,:] i8[:]"
+from sequester.methods.class_guard.limits import Limits
+
+LIMITS = " ".join(
+    "i8" if isinstance(field, int) else f"{field.dtype.kind}{field.dtype.itemsize}[{','.join(':' * field.ndim)}]"
+    for field in Limits.only(1, [1])
+)
 TUPLES = {
     "Limits": ("class_guard.limits.Limits", LIMITS),
-    "Crowd": ("mondrian.node_kernels.Crowd", "i4[:,:] i4[:,:] i4[:,:] i8[:,:] i8[:] i4[:] b1[:]"),
-    "Rule": ("mondrian.node_kernels.Rule", "i8 i8[:] i8[:] i8[:] b1 b1"),
-}
+    "Arcs": ("pods.pairing.matching_kernels.Arcs", "i8[:] i8[:] f8[:]"),
+    "Search": ("pods.pairing.matching_kernels.Search", "i8[:] i8[:] f8[:] f8[:] f8[:] i8[:] i8[:] i8[:]"),
+    "Heap": ("pods.pairing.matching_kernels.Heap", "f8[:] i8[:]"),
+    "PodBoxes": ("pods.classes.shelf_kernels.PodBoxes", "f8[:,:] f8[:,:] i8[:] i8[:]"),
+    "Shelves": ("pods.classes.shelf_kernels.Shelves", "i8[:] i8[:] i8[:] i8[:] i8[:]"),
+    "Company": ("pods.classes.company_kernels.Company", "i8[:] Shelves PodBoxes i8[:,:] f8[:]"),
+    "Asked": ("pods.classes.company_kernels.Asked", "i8 i8 f8"),
+    "Clock": ("pods.classes.company_kernels.Clock", "i8[:] i8[:] i8[:]"),
+    "Ranking": ("pods.classes.company_kernels.Ranking", "i8[:] i8[:] f8[:]"),
+    "ClassRows": (
+        "pods.classes.exchange_kernels.ClassRows", "i8[:] i8[:] i8[:] i8[:] i8[:] f8[:,:] b1[:] i8[:] f8[:]"
+    ),
+    "Seatmates": ("pods.classes.exchange_kernels.Seatmates", "i8[:] i8[:] i8[:,:]"),
+}  # fmt: skip
 """What is given as named tuples: where they are, and the types of their fields."""
 
-# Those that take longest come first, so that two processes end together.
+# Those that take longest come first, so that two processes end together; helpers that a process has compiled for one
+# kernel are there for the next.
 KERNELS = {
-    "mondrian.search_kernels.search_nodes": (
-        "i8[:] i8[:] i8[:] i8[:] f8[:] Crowd Rule Limits f8[:] i8[:] i8 i8 i8 f8[:,:] i2[:,:]"
-    ),
-    "cluster.join_kernels.merge_windows": (
-        "i4[:,:] i4[:] i4[:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits f8 i8 b1 i4[:]"
-    ),
     "mondrian.cut_kernels.cut_rows": "i4[:,:] i4[:,:] i4[:] i8 i8 i8 i8 f8[:] i8[:] i4[:,:] i8 Limits",
-    "mondrian.regroup_kernels.regroup": (
-        "f8[:,:] i4[:,:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] i8[:] Limits i8 i8 i8"
-    ),
-    "cluster.join_kernels.move_windows": "i4[:,:] i4[:,:] i8[:] i8[:] i8[:] f4[:] i8[:] Limits i8 i4[:]",
-    "series_guard.pair_kernels.small_differences": "i4[:] i4[:] i8[:] i8 i8 i8",
-    "loops.tree.unit_tree": "f8[:,:] f8[:]",
-    "series_guard.pair_kernels.surpluses": "i4[:] i4[:] i8[:] i8[:,:] i8[:,:] i8[:] i8 b1[:]",
-    "loops.tree.safe_classes": "i8[:] i4[:,:] i8 Limits",
-    "cluster.join_kernels.take_nearest": "i8[:] f8[:,:] f8[:,:] i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8 b1",
-    "loops.tree.hull_costs": "i8[:] i8[:] i8[:] i8[:] f8[:,:] f8[:,:] i8[:]",
-    "series_guard.path_kernels.determined_people": "i8[:] i8[:] i8[:,:] b1[:] i8[:]",
+    "pods.classes.company_kernels.join_classes": "Company Asked i8[:,:] i8[:]",
+    "pods.classes.company_kernels.move_pods": "Company Asked i8[:,:] Clock",
+    "pods.classes.company_kernels.split_classes": "Company Asked Ranking",
+    "pods.pairing.matching_kernels.assign": "Arcs Search Heap",
+    "pods.classes.exchange_kernels.exchange": "ClassRows Seatmates i8",
+    "pods.pairing.matching_kernels.split_cycles": "i8[:] Arcs f8[:] i8[:] i8[:] f8[:]",
+    "pods.pairing.matching_kernels.exchange_partners": "i8[:] Arcs f8[:]",
     "mondrian.cut_kernels.bound_runs": "i4[:,:] i4[:] i8[:]",
-    "cluster.join_kernels.bound_members": "i4[:] i4[:,:] i8",
-    "loops.tree.choose": "i8[:] i8[:] f8[:,:]",
 }
 
 
 def compile_ahead(name: str) -> None:
     """Compile a kernel of the list, or find it on disk."""
-    _found(name).compiled.compile(types_of(KERNELS[name]))
+    named(name).compiled.compile(types_of(KERNELS[name]))
 
 
 def types_of(text: str) -> tuple[Any, ...]:
@@ -53,17 +58,19 @@ def types_of(text: str) -> tuple[Any, ...]:
 
     scalars = {"i2": types.int16, "i4": types.int32, "i8": types.int64, "f4": types.float32, "f8": types.float64}
     scalars["b1"] = types.boolean
-    found: list[Any] = []
+    kinds: list[Any] = []
     for word in text.split():
         scalar, _, axes = word.partition("[")
         if word in TUPLES:
             place, fields = TUPLES[word]
-            found.append(types.NamedTuple(types_of(fields), _found(place)))  # type: ignore[no-untyped-call]
+            # Of fields of one type it is a type of its own.
+            kinds.append(types.BaseTuple.from_types(types_of(fields), named(place)))  # type: ignore[no-untyped-call]
         else:
-            found.append(types.Array(scalars[scalar], axes.count(":"), "C") if axes else scalars[scalar])
-    return tuple(found)
+            kinds.append(types.Array(scalars[scalar], axes.count(":"), "C") if axes else scalars[scalar])
+    return tuple(kinds)
 
 
-def _found(name: str) -> Any:
+def named(name: str) -> Any:
+    """A kernel or a named tuple by its place in this room."""
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(f"sequester.methods.{module}"), attribute)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 
 Integers = NDArray[np.integer[Any]]
 
@@ -36,7 +37,7 @@ def losses(
     quasi: Integers | None = None,
 ) -> dict[str, float]:
     """Every metric by name; `entropy` only with `quasi`, the raw codes of all records."""
-    found = {
+    measured = {
         "ail": ail(classes, domains, suppressed=suppressed),
         "ncp": ncp(classes, domains, suppressed=suppressed),
         "dm": dm(classes, suppressed=suppressed),
@@ -45,8 +46,8 @@ def losses(
         "precision": precision(classes, domains, suppressed=suppressed),
     }
     if quasi is not None:
-        found["entropy"] = entropy(classes, domains, quasi=quasi)
-    return found
+        measured["entropy"] = entropy(classes, domains, quasi=quasi)
+    return measured
 
 
 def ail(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
@@ -62,7 +63,7 @@ def ncp(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) ->
     """
     penalty: NDArray[np.float64] = np.zeros(len(classes.size))
     for domain, lo, hi in _sides(classes, domains):
-        if domain.kind in ("number", "date"):
+        if kind_of(domain).measured:
             penalty += domain.width(lo, hi)
         else:
             penalty += np.where(lo == hi, 0.0, (hi - lo + 1) / domain.size)

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, Codes
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
-from sequester.guarantees.closeness import Closeness, Distance
+from sequester.guarantees.closeness import Distance, TCloseness, default_distance
 from sequester.guarantees.confidence import Confidence, bounds_of
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
-from sequester.guarantees.requirement import Boxes, Requirement, View, assess, default_distance
+from sequester.guarantees.requirement import Boxes, Protected, Requirement, assess
+from sequester.guarantees.view import View
 from sequester.ingest.published import (
-    Published,
-    Table,
+    PublishedClasses,
+    PublishedTable,
     boxes_of,
     classes_of,
     domains_of,
@@ -28,13 +30,15 @@ from sequester.ingest.published import (
     publish_domains,
 )
 from sequester.metrics.loss import losses
-from sequester.metrics.queries import query_error
-from sequester.policy.model import Pods, Policy
+from sequester.metrics.queries import query_error, random_queries
+from sequester.policy.attributes import Sensitive
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 from sequester.rational import exact
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValueSpread:
     """How one sensitive view is spread over the classes: the worst class for each number.
 
     l           fewest different values
@@ -73,7 +77,7 @@ class Measurement:
     confidence: float | None
     loss: dict[str, float]
     promises: tuple[Outcome, ...]
-    sensitive: dict[str, Spread] = field(default_factory=dict)
+    sensitive: dict[str, ValueSpread] = field(default_factory=dict)
     suppressed: int = 0
     query_error: float | None = None
     people: int | None = None
@@ -167,16 +171,19 @@ def measure(
     error = None
     if queries and raw is not None and quasi is not None:
         raw_sensitive = exact_codes(raw.sensitive, sensitive_domains, show_values=show_values)
+        asked = random_queries(
+            [domain.size for domain in published.domains],
+            queries=queries,
+            rng=np.random.default_rng(seed),
+            sensitive=sensitive_domains[0].size if sensitive_domains else None,
+        )
         error = query_error(
             published,
-            published.domains,
+            asked,
             original=quasi,
-            queries=queries,
-            seed=seed,
             original_sensitive=raw_sensitive[0] if len(raw_sensitive) else None,
             member=published.member,
             sensitive=sensitive[0] if len(sensitive) else None,
-            sensitive_size=sensitive_domains[0].size if sensitive_domains else 0,
             weight=raw.rows / max(table.rows, 1) if podded else 1.0,
         )
     return replace(
@@ -196,7 +203,7 @@ def measure(
 
 
 def assess_classes(
-    published: Published,
+    published: PublishedClasses,
     requirement: Requirement,
     policy: Policy,
     *,
@@ -230,7 +237,7 @@ def assess_classes(
 
 
 def _lost(
-    published: Published, suppressed: int, quasi: Codes | None, people: NDArray[np.bool_] | None
+    published: PublishedClasses, suppressed: int, quasi: Codes | None, people: NDArray[np.bool_] | None
 ) -> dict[str, float]:
     """What people lost, however many decoys are beside them."""
     if people is None or people.all():
@@ -241,24 +248,14 @@ def _lost(
     )
 
 
-def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, published: Published) -> dict[str, Spread]:
-    attributes = policy.sensitive.values()
+def _spreads(
+    policy: Policy, requirement: Requirement, sensitive: Codes, published: PublishedClasses
+) -> dict[str, ValueSpread]:
     # Every value that is not ordinary gets the same bound, so that the worst one is the one with the largest share.
-    probe = replace(
-        requirement,
-        covers=(),
-        stars=(),
-        confidence=tuple(
-            Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
-            for attribute, domain in zip(attributes, requirement.domains, strict=True)
-        ),
-        closeness=tuple(
-            near or Closeness(1.0, default_distance(attribute), levels=domain.starts)
-            for near, attribute, domain in zip(requirement.closeness, attributes, requirement.domains, strict=True)
-        ),
-    )
-    sets = [name for name, attribute in policy.sensitive.items() if attribute.kind == "set"]
-    spreads: dict[str, Spread] = {}
+    pairs = zip(requirement.sensitive, policy.sensitive.values(), strict=True)
+    probe = replace(requirement, sensitive=tuple(_probe(one, attribute) for one, attribute in pairs))
+    sets = [name for name, attribute in policy.sensitive.items() if kind_of(attribute).several]
+    spreads: dict[str, ValueSpread] = {}
     for view in probe.views(sensitive):
         spreads[view.name] = _set_spread(view, published) if view.name in sets else _spread(view, published)
     # What sets and nodes tell about a person is told element by element.
@@ -266,12 +263,21 @@ def _spreads(policy: Policy, requirement: Requirement, sensitive: Codes, publish
     for view in requirement.views(sensitive):
         if view.name in spreads and (view.element is not None or view.names is not None):
             alike = Confidence((*(exact(0.5),) * (view.size - 1), exact(1)))
-            (found,) = assess([alike], view, member=published.member, classes=len(published))
-            told[view.name] = max(told.get(view.name, 0.0), found.observed or 0.0)
+            (outcome,) = assess([alike], view, member=published.member, classes=len(published))
+            told[view.name] = max(told.get(view.name, 0.0), outcome.observed or 0.0)
     return spreads | {name: replace(spreads[name], confidence=share) for name, share in told.items()}
 
 
-def _set_spread(view: View, published: Published) -> Spread:
+def _probe(protected: Protected, attribute: Sensitive) -> Protected:
+    """The attribute by its own values: how they are bounded, and how far they are from those of the table."""
+    domain = protected.domain
+    alike = Confidence(bounds_of(0.5, domain.names[0], ordinary=(*attribute.ordinary, EVERYTHING)))
+    asked = [one for one in protected.criteria if isinstance(one, TCloseness)]
+    near = asked[0] if asked else TCloseness(1.0, default_distance(attribute), levels=domain.starts)
+    return Protected(protected.name, domain, (alike, near))
+
+
+def _set_spread(view: View, published: PublishedClasses) -> ValueSpread:
     """Whole sets are many, and few of them are in a class: only those are looked at."""
     cells, count = np.unique(published.member * view.size + view.codes, return_counts=True)
     number, code = cells // view.size, cells % view.size
@@ -280,30 +286,29 @@ def _set_spread(view: View, published: Published) -> Spread:
     entropy = np.bincount(number, weights=-share * np.log(share), minlength=len(published))
     apart = np.bincount(number, weights=np.maximum(share - table[code], 0.0), minlength=len(published))
     different = np.bincount(number, minlength=len(published))
-    return Spread(int(different.min()), float(np.exp(entropy.min())), 0.0, {"equal": float(apart.max())}, "equal")
+    return ValueSpread(int(different.min()), float(np.exp(entropy.min())), 0.0, {"equal": float(apart.max())}, "equal")
 
 
-def _spread(view: View, published: Published) -> Spread:
-    assert view.confidence is not None
-    assert view.closeness is not None
-    near = view.closeness
+def _spread(view: View, published: PublishedClasses) -> ValueSpread:
+    share, near = view.criterion(Confidence), view.criterion(TCloseness)
+    if share is None or near is None:
+        raise AssertionError("probes have both")
     distances: list[Distance] = ["equal"]
     if near.levels:
         distances = ["equal", "ordered", "hierarchical"]
     criteria = [
         DistinctDiversity(1),
         EntropyDiversity(1),
-        view.confidence,
+        share,
         *(replace(near, distance=distance) for distance in distances),
     ]
-    found = [
-        outcome.observed or 0.0 for outcome in assess(criteria, view, member=published.member, classes=len(published))
-    ]
-    return Spread(int(found[0]), found[1], found[2], dict(zip(distances, found[3:], strict=True)), near.distance)
+    outcomes = assess(criteria, view, member=published.member, classes=len(published))
+    distinct, entropy, most, *apart = (outcome.observed or 0.0 for outcome in outcomes)
+    return ValueSpread(int(distinct), entropy, most, dict(zip(distances, apart, strict=True)), near.distance)
 
 
 def _population(
-    policy: Policy, table: Table, published: Published, *, show_values: bool
+    policy: Policy, table: PublishedTable, published: PublishedClasses, *, show_values: bool
 ) -> tuple[Boxes | None, Codes | None]:
     """The boxes and the population in common domains, wide enough for both."""
     if policy.protect.k_map is None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
 from sequester.metrics.loss import Boxes
 
 Integers = NDArray[np.integer[Any]]
@@ -47,45 +46,31 @@ def random_queries(
     """
     asked = min(attributes, len(sizes))
     each = selectivity ** (1 / max(asked + (sensitive is not None), 1))
-    found = []
+    drawn = []
     for _ in range(queries):
         chosen: list[int | None] = [*np.sort(rng.choice(len(sizes), size=asked, replace=False)).tolist()]
         if sensitive is not None:
             chosen.append(None)
-        found.append(tuple(_place(sizes, sensitive, name, each=each, rng=rng) for name in chosen))
-    return found
+        drawn.append(tuple(_place(sizes, sensitive, name, each=each, rng=rng) for name in chosen))
+    return drawn
 
 
 def query_error(
     classes: Boxes,
-    domains: Sequence[Hierarchy],
+    asked: Sequence[Query],
     *,
     original: Integers,
-    queries: int = 1000,
-    seed: int | None = None,
-    attributes: int = 2,
-    selectivity: float = 0.05,
     original_sensitive: Integers | None = None,
     member: Integers | None = None,
     sensitive: Integers | None = None,
-    sensitive_size: int = 0,
     weight: float = 1.0,
 ) -> float:
-    """The average of |estimate - actual| / max(actual, 0.1% of the table) over random range-count queries.
+    """The average of |estimate - actual| / max(actual, 0.1% of the table) over queries.
 
-    `original` are the raw codes of all records, including those the release leaves out. With `original_sensitive`,
-    and of the release each record's class `member` and value `sensitive`, queries also ask for a sensitive range.
+    `original` are the raw codes of all records, including those the release leaves out. Queries about the sensitive
+    attribute need `original_sensitive`, and of the release each record's class `member` and value `sensitive`.
     Where some rows are decoys, `weight` is how many people a row stands for.
     """
-    with_sensitive = original_sensitive is not None and member is not None and sensitive is not None
-    asked = random_queries(
-        [domain.size for domain in domains],
-        queries=queries,
-        rng=np.random.default_rng(seed),
-        attributes=attributes,
-        selectivity=selectivity,
-        sensitive=sensitive_size if with_sensitive else None,
-    )
     floor = max(SANITY * original.shape[1], np.finfo(float).tiny)
     total = 0.0
     # One query at a time: memory stays that of a column, never queries x rows.

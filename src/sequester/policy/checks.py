@@ -4,28 +4,19 @@ place still gets all its other problems reported in the same go.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
+from sequester.policy.adversaries import ADVERSARIES
+from sequester.policy.attribute_checks import attribute_checks, is_numeric
 from sequester.policy.encodings import UNKNOWN, known_encoding
-from sequester.policy.phrase import ROLES, Issue, at, known_keys, unknown_key
+from sequester.policy.phrase import ROLES, known_keys, unknown_key
 from sequester.policy.pod_checks import method_of, pod_checks
+from sequester.policy.protect import CLASS_PROMISES, Protect
+from sequester.policy.raw import Issue, at
 
-STEPS = ("day", "month", "quarter", "year", "decade")
-_KINDS_OF = {
-    "hierarchy": ("category",),
-    "range": ("number",),
-    "bands": ("number",),
-    "levels": ("number", "date"),
-    "length": ("code",),
-    "format": ("date",),
-    "separator": ("set",),
-}
-_NEED_SENSITIVE = ("confidence", "diversity", "closeness", "alpha", "lifetime", "belief", "lineage")
+_NEED_SENSITIVE = (*(one.key for one in CLASS_PROMISES if one.about_values), "lifetime", "belief", "lineage")
+_SINGLE = tuple(one.key for one in CLASS_PROMISES if one.about_values and not one.links)
 
 
 def cross_check(raw: Mapping[str, Any]) -> list[Issue]:
@@ -76,14 +67,7 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
         if role not in list(ROLES):
             known = known_keys(path, raw)
             yield from (((*path, key), unknown_key((*path, key), raw)) for key in attribute if key not in known)
-        if role == "quasi-identifier":
-            checks = [_kind(attribute), _quasi(attribute), _range(attribute), _bands(attribute), _levels(attribute)]
-        elif role == "sensitive":
-            checks = [_kind(attribute), _sensitive(attribute), _bands(attribute)]
-        else:
-            checks = []
-        for check in checks:
-            yield from (((*path, *rest), message) for rest, message in check)
+        yield from (((*path, *rest), message) for rest, message in attribute_checks(attribute))
 
 
 def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
@@ -95,7 +79,7 @@ def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
     for name, attribute in attributes.items():
         if not (isinstance(attribute, Mapping) and attribute.get("role") == "quasi-identifier"):
             continue
-        for end in ("_min", "_max") if attribute.get("kind") == "number" else ():
+        for end in ("_min", "_max") if is_numeric(attribute) else ():
             other = attributes.get(f"{name}{end}")
             if isinstance(other, Mapping) and other.get("role") in published:
                 message = f"is also the column that the bounds of '{name}' are published in; rename it, or say "
@@ -108,104 +92,10 @@ def _input(raw: Mapping[str, Any]) -> Iterator[Issue]:
         yield ("input", "encoding"), UNKNOWN
 
 
-def _kind(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    kind = attribute.get("kind", "category")
-    if kind not in ("category", "number", "code", "date", "set"):
-        return
-    for key, kinds in _KINDS_OF.items():
-        fits = key in ROLES[attribute["role"]].model_fields
-        if fits and attribute.get(key) is not None and kind not in kinds:
-            which = " or ".join(f"kind: {kind}" for kind in kinds)
-            yield (key,), f"only goes with {which}; this attribute has kind: {kind}"
-
-
-def _quasi(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    if attribute.get("kind") == "code" and attribute.get("length") is None:
-        yield ("length",), "is missing; kind: code needs the number of characters, such as length: 5"
-    if attribute.get("bands") is not None and attribute.get("levels") is not None:
-        yield ("bands",), "give either bands or levels, not both"
-    format = attribute.get("format")
-    if isinstance(format, str) and attribute.get("kind") == "date" and not _writes_dates(format):
-        yield ("format",), "is no way to write a date; write it as in strptime, such as %d.%m.%Y"
-    changes = attribute.get("changes")
-    if isinstance(changes, Mapping):
-        if attribute.get("kind", "category") not in ("number", "date"):
-            yield ("changes",), "only numbers and dates move by a step; say changes: true"
-        step = _finite(changes.get("by"))
-        if step and len(step) == 2 and step[0] > step[1]:
-            yield ("changes", "by"), "the least change comes first, then the most"
-
-
-def _writes_dates(format: str) -> bool:
-    day = datetime(2001, 2, 3)
-    try:
-        return bool(datetime.strptime(day.strftime(format), format))
-    except (ValueError, re.error):
-        return False
-
-
-def _sensitive(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    if attribute.get("kind") == "number" and attribute.get("bands") is None:
-        yield ("bands",), "is missing; a sensitive number is protected in bands, such as bands: [0, 1000, 5000]"
-    stays = attribute.get("permanent")
-    if isinstance(stays, list | tuple) and stays:
-        if attribute.get("values", "permanent") == "permanent":
-            yield ("permanent",), "only goes with values: transient; otherwise all values are permanent"
-        if attribute.get("kind") == "set":
-            yield (
-                ("permanent",),
-                "is for one value in a cell; give the values of a set that stay a column of their own",
-            )
-    for key in ("grades", "guarding"):
-        if attribute.get(key) is not None and attribute.get("hierarchy") is None:
-            yield (key,), "needs a hierarchy, whose nodes values are published as"
-    bounds, ordinary = attribute.get("confidence"), attribute.get("ordinary")
-    if isinstance(bounds, Mapping) and isinstance(ordinary, Sequence) and not isinstance(ordinary, str):
-        for value in ordinary:
-            if isinstance(value, str) and value in bounds:
-                yield ("confidence", value), "this value is ordinary, so it has no bound; remove it in one place"
-
-
-def _range(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    bounds = _finite(attribute.get("range"))
-    if bounds and len(bounds) == 2 and bounds[0] >= bounds[1]:
-        yield ("range",), "the lowest value must be below the highest"
-
-
-def _bands(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    edges = _numbers(attribute.get("bands"))
-    if edges is None or attribute.get("kind") != "number":
-        return
-    if len(edges) < 2 or not any(map(math.isfinite, edges)):
-        yield ("bands",), "at least two edges are needed, one of them finite, such as [0, 100] or [0, .inf]"
-    elif any(not low < high for low, high in pairwise(edges)):
-        yield ("bands",), "the edges must increase"
-
-
-def _levels(attribute: Mapping[str, Any]) -> Iterator[Issue]:
-    kind, levels = attribute.get("kind"), attribute.get("levels")
-    if not isinstance(levels, list | tuple) or kind not in ("number", "date"):
-        return
-    widths, steps = _finite(levels), all(step in STEPS for step in levels)
-    if not levels:
-        yield ("levels",), "must not be empty"
-    elif kind == "number" and widths is not None:
-        if widths[0] <= 0:
-            yield ("levels",), "the widths must be above 0"
-        elif any(not _is_multiple(high, low) for low, high in pairwise(widths)):
-            yield ("levels",), "every width must be a multiple of the one before, such as [5, 10, 20]"
-    elif kind == "number" and steps:
-        yield ("levels",), "the levels of a number are widths, such as [5, 10, 20]"
-    elif kind == "date" and widths is not None:
-        yield ("levels",), f"the levels of a date are steps of the calendar: {', '.join(STEPS)}"
-    elif kind == "date" and steps and any(STEPS.index(a) >= STEPS.index(b) for a, b in pairwise(levels)):
-        yield ("levels",), f"must go from fine to coarse: {', '.join(STEPS)}"
-
-
 def _protect(raw: Mapping[str, Any]) -> Iterator[Issue]:
     protect = _group(raw, "protect")
-    found = [*_promises(raw, protect), *_diversity(protect), *_lifetime(protect), *_across(raw, protect)]
-    for path, message in found:
+    issues = [*_promises(raw, protect), *_lifetime(protect), *_across(raw, protect)]
+    for path, message in issues:
         yield ("protect", *path), message
 
 
@@ -216,22 +106,12 @@ def _promises(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Is
         for key in _NEED_SENSITIVE:
             if protect.get(key) is not None:
                 yield (key,), "no attribute has the role sensitive, so there is nothing to promise this for"
-    if len(sensitive) > 1:
-        for key in ("confidence", "alpha"):
-            if isinstance(protect.get(key), Mapping):
-                where = "; put the bounds in the attribute's own confidence" if key == "confidence" else ""
-                yield (key,), f"bounds per value need exactly one sensitive attribute{where}"
     if protect.get("against") in ([], ()):
-        yield ("against",), "must not be empty; name at least one of: outsider, neighbor, insider, lifetime"
-    for key in ("diversity", "closeness"):
-        if protect.get(key) is not None and any(a.get("kind") == "set" or a.get("permanent") for a in sensitive):
-            yield (key,), "is for attributes with one value in a cell, all permanent or all transient"
-    if protect.get("closeness") is not None and any(a.get("grades") or a.get("guarding") for a in sensitive):
-        yield ("closeness",), "is not defined where values are published as nodes; leave out grades and guarding"
-    if protect.get("diversity") is not None and any(a.get("guarding") for a in sensitive):
-        yield ("diversity",), "cannot be kept where anybody may choose a node that says nothing; leave out guarding"
-    if at(protect, ("closeness", "distance")) == "hierarchical" and any(a.get("hierarchy") is None for a in sensitive):
-        yield ("closeness", "distance"), "hierarchical needs a hierarchy for every sensitive attribute"
+        named = ", ".join(one.name for one in ADVERSARIES if one.named)
+        yield ("against",), f"must not be empty; name at least one of: {named}"
+    for promise in CLASS_PROMISES:
+        if protect.get(promise.key) is not None:
+            yield from promise.check(protect, sensitive)
 
 
 def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issue]:
@@ -242,7 +122,7 @@ def _across(raw: Mapping[str, Any], protect: Mapping[str, Any]) -> Iterator[Issu
         return
     changing = [name for name, attribute in sensitive.items() if attribute.get("values") == "transient"]
     stay = [n for n, a in sensitive.items() if n not in changing or a.get("permanent")]
-    linking = [name for name in ("insider", "neighbor") if name in against]
+    linking = [one.name for one in reversed(ADVERSARIES) if one.values == "permanent" and one.name in against]
     if method_of(raw) == "pods":
         if not stay:
             return
@@ -297,7 +177,7 @@ def _unbounded(
     protect: Mapping[str, Any], stay: Mapping[str, Mapping[str, Any]], linking: Sequence[str]
 ) -> Iterator[Issue]:
     """Values that stay are bounded across releases by a confidence, and by nothing else."""
-    single = [key for key in ("diversity", "closeness", "alpha") if protect.get(key) is not None]
+    single = [key for key in Protect.model_fields if key in _SINGLE and protect.get(key) is not None]
     for name, attribute in stay.items() if linking else ():
         own = attribute.get("confidence")
         if _bounds(protect.get("confidence") if own is None else own):
@@ -319,19 +199,6 @@ def _bounds(confidence: object) -> bool:
     """Whether a confidence bounds anything: 1 does not."""
     given = list(confidence.values()) if isinstance(confidence, Mapping) else [confidence]
     return any(isinstance(bound, int | float) and bound < 1 for bound in given)
-
-
-def _diversity(protect: Mapping[str, Any]) -> Iterator[Issue]:
-    kind, l, c = (at(protect, ("diversity", key)) for key in ("kind", "l", "c"))  # noqa: E741
-    if kind == "recursive" and c is None:
-        yield (
-            ("diversity", "c"),
-            "is missing; recursive diversity has two numbers, such as {c: 3, l: 2}",
-        )
-    if kind in ("distinct", "entropy") and c is not None:
-        yield ("diversity", "c"), "only goes with kind: recursive"
-    if kind in ("distinct", "recursive") and isinstance(l, float) and not l.is_integer():
-        yield ("diversity", "l"), f"must be a whole number with kind: {kind}"
 
 
 def _lifetime(protect: Mapping[str, Any]) -> Iterator[Issue]:
@@ -386,27 +253,5 @@ def _registered(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = raw.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _numbers(given: object) -> list[float] | None:
-    """The list as numbers; None when it is no list of at least one, or not all of them are numbers."""
-    if not isinstance(given, list | tuple) or not given:
-        return None
-    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in given):
-        return None
-    try:
-        return [float(item) for item in given]
-    except OverflowError:
-        return None
-
-
-def _finite(given: object) -> list[float] | None:
-    numbers = _numbers(given)
-    return numbers if numbers and all(map(math.isfinite, numbers)) else None
-
-
-def _is_multiple(high: float, low: float) -> bool:
-    times = high / low
-    return math.isfinite(times) and times >= 1.5 and math.isclose(times, round(times), rel_tol=1e-9)
+    group = raw.get(key)
+    return group if isinstance(group, Mapping) else {}

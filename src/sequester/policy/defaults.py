@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sequester.policy.protect import CLASS_PROMISES
+
 PODS_BY_DEFAULT = False
 
 
@@ -25,7 +27,7 @@ def suits_pods(policy: Mapping[str, Any]) -> bool:
     sensitive = [one for one in attributes.values() if get(one, "role") == "sensitive"]
     bounded = [one for one in sensitive if (get(one, "confidence") or get(protect, "confidence")) not in (None, 1)]
     against = get(protect, "against")
-    others = ("lifetime", "diversity", "closeness", "alpha", "k_map")
+    others = ("lifetime", *(one.key for one in CLASS_PROMISES if one.key not in ("k", "confidence")))
     return (
         bool(bounded)
         and all(get(one, "values") in (None, "permanent") for one in sensitive)

@@ -12,10 +12,10 @@ _OTHER = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unic
 def known_encoding(name: str) -> str | None:
     """The usual name of an encoding, None for what is none; a leading byte order mark is skipped in any case."""
     try:
-        found = codecs.lookup(name)
+        codec = codecs.lookup(name)
     except (LookupError, ValueError):
         return None
     # The only place where Python tells text encodings from its other codecs.
-    if not found._is_text_encoding or found.name.replace("_", "-") in _OTHER:
+    if not codec._is_text_encoding or codec.name.replace("_", "-") in _OTHER:
         return None
-    return "utf-8" if found.name == "utf-8-sig" else found.name
+    return "utf-8" if codec.name == "utf-8-sig" else codec.name

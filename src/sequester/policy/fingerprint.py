@@ -34,7 +34,7 @@ def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> l
     A range may become wider. Hierarchies are compared by what is in them, when data is read: they may get new values.
     """
     before, now = json.loads(text), policy.model_dump(mode="json")
-    found: list[str] = []
+    different: list[str] = []
     for key in keys:
         one, other = before.get(key), now.get(key)
         if isinstance(one, dict) and isinstance(other, dict):
@@ -43,10 +43,10 @@ def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> l
                 if key == "attributes":
                     left, right = _without_growth(left, right)
                 if left != right:
-                    found.append(f"{key}.{name}")
+                    different.append(f"{key}.{name}")
         elif one != other:
-            found.append(key)
-    return found
+            different.append(key)
+    return different
 
 
 def _without_growth(before: Any, now: Any) -> tuple[Any, Any]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
-from sequester.policy.phrase import Issue, at, closest
+from sequester.policy.phrase import closest
 from sequester.policy.pod_checks import seats_of
+from sequester.policy.raw import Issue, at
 
 _MOST_NAMES = 10_000
 
@@ -44,8 +45,8 @@ def _left(
     """What one more rule about these two attributes leaves possible; `barred` is (leaves, values) of rules before."""
     rule = raw["impossible"][place]
     here, there = codes_of(domains[name], str(rule[name])), codes_of(domains[private], str(rule[private]))
-    assert here is not None
-    assert there is not None
+    if here is None or there is None:
+        return
     table = barred.setdefault((name, private), np.zeros((len(here), len(there)), np.bool_))
     before = table.copy()
     table |= here[:, None] & there[None, :]
@@ -66,8 +67,8 @@ def codes_of(domain: Hierarchy, text: str) -> NDArray[np.bool_] | None:
         return leaves if leaves.any() else None
     first, last = domain.labels[text]
     leaf = np.arange(domain.size)
-    found: NDArray[np.bool_] = (leaf >= first) & (leaf <= last)
-    return found
+    below: NDArray[np.bool_] = (leaf >= first) & (leaf <= last)
+    return below
 
 
 def _near(domain: Hierarchy, text: str) -> str:

@@ -10,10 +10,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from sequester.errors import PolicyError, Problem
+from sequester.policy.attributes import Attribute, QuasiIdentifier, Sensitive
 from sequester.policy.checks import cross_check
 from sequester.policy.document import Document, KeyPath, dotted, read_document
-from sequester.policy.model import CHECKED, Attribute, Policy, QuasiIdentifier, Sensitive
-from sequester.policy.phrase import Issue, closest, phrase
+from sequester.policy.model import CHECKED, Policy
+from sequester.policy.phrase import closest, phrase
+from sequester.policy.protect import CLASS_PROMISES, Protect, options_of
+from sequester.policy.raw import Issue
 
 _ATTRIBUTE: TypeAdapter[Any] = TypeAdapter(Attribute)
 
@@ -75,7 +78,7 @@ def _hierarchy_problems(document: Document, path: Callable[[str], Path], wrong: 
         except PolicyError as error:
             yield from (_placed(document, problem, place) for problem in error.problems)
             continue
-        if hierarchy is not None and attribute.kind == "category":
+        if hierarchy is not None and attribute.hierarchy is not None:
             domains[name] = hierarchy
         if hierarchy is not None and isinstance(attribute, Sensitive):
             leaves = set(hierarchy.names[0])
@@ -111,11 +114,12 @@ def _unknown_bounds(document: Document, leaves: set[str]) -> Iterator[Issue]:
     sensitive = [a for a in attributes.values() if isinstance(a, Mapping) and a.get("role") == "sensitive"]
     if len(sensitive) != 1 or not isinstance(protect, Mapping):
         return
-    for key in ("confidence", "alpha"):
-        bounds = protect.get(key)
+    groups = options_of(Protect)
+    for promise in CLASS_PROMISES:
+        bounds = None if promise.key in groups else protect.get(promise.key)
         for value in bounds if isinstance(bounds, Mapping) else ():
             if value not in leaves and value != "*":
-                yield ("protect", key, value), _no_such_value(value, leaves)
+                yield ("protect", promise.key, value), _no_such_value(value, leaves)
 
 
 def _no_such_value(value: object, leaves: set[str]) -> str:

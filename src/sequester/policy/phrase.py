@@ -8,10 +8,11 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from sequester.policy import model
+from sequester.policy import attributes, methods, model, protect
+from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.document import KeyPath
-
-Issue = tuple[KeyPath, str]
+from sequester.policy.protect import CLASS_PROMISES, options_of
+from sequester.policy.raw import Issue, at, holds
 
 
 def _by_tag(union: Any, tag: str) -> dict[str, type[BaseModel]]:
@@ -20,15 +21,12 @@ def _by_tag(union: Any, tag: str) -> dict[str, type[BaseModel]]:
     return {get_args(one.model_fields[tag].annotation)[0]: one for one in models}
 
 
-ROLES = _by_tag(model.Attribute, "role")
-METHODS = _by_tag(model.Method, "name")
+ROLES = _by_tag(attributes.Attribute, "role")
+METHODS = _by_tag(methods.MethodOptions, "name")
 SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): model.Policy,
-    ("protect",): model.Protect,
-    ("protect", "diversity"): model.Diversity,
-    ("protect", "closeness"): model.Closeness,
-    ("protect", "k_map"): model.PopulationMap,
-    ("protect", "lifetime"): model.Lifetime,
+    ("protect",): protect.Protect,
+    **{("protect", key): options for key, options in options_of(protect.Protect).items()},
     ("output",): model.Output,
     ("input",): model.Input,
 }
@@ -41,15 +39,13 @@ _SHAPES = {
     "hierarchy": "must be a file name, or a tree of values such as {Europe: [France, Spain]}",
     "ordinary": "must be a list of values as text, such as [none, flu]",
     "impossible": "must be a list of values that cannot be together, such as [{sex: F, diagnosis: prostate cancer}]",
-    "against": "must be a list of: outsider, neighbor, insider, lifetime",
+    "against": f"must be a list of: {', '.join(one.name for one in ADVERSARIES if one.named)}",
     "changes": "must be true or false, or for a number or date of the quasi-identifiers {by: [least, most]}",
 }
 _EXAMPLES: dict[KeyPath, str] = {
     ("attributes",): "attributes: {age: {role: quasi-identifier, kind: number}}",
     ("protect",): "protect: {k: 5}",
-    ("protect", "diversity"): "diversity: {kind: distinct, l: 3}",
-    ("protect", "closeness"): "closeness: {t: 0.2}",
-    ("protect", "k_map"): "k_map: {k: 5, population: people.csv}",
+    **{("protect", one.key): one.example for one in CLASS_PROMISES if one.example is not None},
     ("protect", "lifetime"): "lifetime: {l: 2, releases: 20}",
     ("impossible",): "impossible: [{sex: F, diagnosis: prostate cancer}]",
     ("method",): "method: {name: mondrian}",
@@ -60,24 +56,24 @@ _EXAMPLES: dict[KeyPath, str] = {
 
 def phrase(error: ValidationError, raw: Mapping[str, Any]) -> list[Issue]:
     """Every problem once, at the key of the policy that has it."""
-    found: dict[Issue, None] = {}
+    said: dict[Issue, None] = {}
     for detail in error.errors(include_url=False, include_context=True, include_input=False):
         path = _locate(detail["loc"], raw, missing=detail["type"] == "missing")
         place = 2 if path[:1] == ("attributes",) else 1
         shape = _shape(path[: place + 1]) if len(path) > place else None
         whole = len(path) == place + 1 and detail["type"] in ("missing", "extra_forbidden")
         if shape and not whole:
-            found[path[: place + 1], shape] = None
+            said[path[: place + 1], shape] = None
         elif detail["type"].startswith("union_tag"):
-            found[_tag(path, raw)] = None
+            said[_tag(path, raw)] = None
         else:
-            found[path, _say(detail["type"], detail.get("ctx", {}), path, raw)] = None
+            said[path, _say(detail["type"], detail.get("ctx", {}), path, raw)] = None
     # Of the alternatives of a union, the one that got furthest is the one that was meant.
-    paths = {path for path, _ in found}
+    paths = {path for path, _ in said}
     issues = [
-        (path, said) for path, said in found if not any(len(p) > len(path) and p[: len(path)] == path for p in paths)
+        (path, words) for path, words in said if not any(len(p) > len(path) and p[: len(path)] == path for p in paths)
     ]
-    return list({path: (path, said) for path, said in reversed(issues)}.values())[::-1]
+    return list({path: (path, words) for path, words in reversed(issues)}.values())[::-1]
 
 
 def known_keys(path: KeyPath, raw: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,9 +98,9 @@ def unknown_key(path: KeyPath, raw: Mapping[str, Any]) -> str:
     others = [role for role, fields in ROLES.items() if key in fields.model_fields]
     if len(path) == 3 and path[0] == "attributes" and others:
         return f"only {' and '.join(others)} attributes have this key. Available here: {', '.join(known)}"
-    methods = [name for name, fields in METHODS.items() if key in fields.model_fields]
-    if len(path) == 2 and path[0] == "method" and methods:
-        return f"only goes with method: {' or '.join(methods)}. Available here: {', '.join(known)}"
+    having = [name for name, fields in METHODS.items() if key in fields.model_fields]
+    if len(path) == 2 and path[0] == "method" and having:
+        return f"only goes with method: {' or '.join(having)}. Available here: {', '.join(known)}"
     return f"unknown key{closest(key, known) or '.'} Available: {', '.join(known)}"
 
 
@@ -115,26 +111,11 @@ def closest(given: object, known: Iterable[str]) -> str:
     return f'; did you mean "{by_lower[matches[0]]}"?' if matches else ""
 
 
-def at(raw: Any, path: KeyPath) -> Any:
-    """The value at a path, or None."""
-    for part in path:
-        if not _holds(raw, part):
-            return None
-        raw = raw[part]
-    return raw
-
-
-def _holds(raw: Any, part: str | int) -> bool:
-    if isinstance(raw, list | tuple):
-        return isinstance(part, int) and part < len(raw)
-    return isinstance(raw, Mapping) and part in raw
-
-
 def _locate(location: tuple[str | int, ...], raw: Any, *, missing: bool) -> KeyPath:
     """Drop what pydantic adds to a location (tags, names of types): keep what stands in the policy."""
     path: list[str | int] = []
     for index, part in enumerate(location):
-        if _holds(raw, part):
+        if holds(raw, part):
             path.append(part)
             raw = raw[part]
         elif missing and index == len(location) - 1:

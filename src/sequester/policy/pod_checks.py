@@ -8,7 +8,9 @@ from typing import Any
 
 from sequester.policy.defaults import default_method
 from sequester.policy.model import Policy
-from sequester.policy.phrase import Issue, at, closest
+from sequester.policy.phrase import closest
+from sequester.policy.protect import CLASS_PROMISES
+from sequester.policy.raw import Issue, at
 
 _ONLY = "only goes with method: {name: pods}"
 
@@ -47,14 +49,14 @@ def _bounds(raw: Mapping[str, Any]) -> list[Fraction]:
     """All confidences of values that are bounded."""
     from sequester.rational import exact
 
-    found = []
+    bounds = []
     for attribute in _sensitive(raw).values():
         own = at(attribute, ("confidence",))
         given = at(raw, ("protect", "confidence")) if own is None else own
         for bound in given.values() if isinstance(given, Mapping) else [given]:
             if isinstance(bound, int | float) and not isinstance(bound, bool) and 0 < bound < 1:
-                found.append(exact(float(bound)))
-    return found
+                bounds.append(exact(float(bound)))
+    return bounds
 
 
 def _sensitive(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,13 +119,12 @@ def _beside(raw: Mapping[str, Any]) -> Iterator[Issue]:
             "classes of one type are chosen by values, which blind pods do not look at; use mixed",
         )
     seats, protect = seats_of(raw), at(raw, ("protect",))
-    for key, words in (
-        ("closeness", "pods mix values as people are near, not as the whole table has them"),
-        ("alpha", "pods keep confidence, which bounds the same share: write the bound there"),
-        ("k_map", "decoys are nobody in a population"),
-    ):
-        if at(protect, (key,)) is not None:
-            yield ("protect", key), f"is not kept by method: pods: {words}; leave it out, or use method: mondrian"
+    for promise in CLASS_PROMISES:
+        if promise.not_by_pods is not None and at(protect, (promise.key,)) is not None:
+            yield (
+                ("protect", promise.key),
+                f"is not kept by method: pods: {promise.not_by_pods}; leave it out, or use method: mondrian",
+            )
     diversity = at(protect, ("diversity",))
     kind, l = at(diversity, ("kind",)), at(diversity, ("l",))  # noqa: E741 - the name of the parameter everywhere
     if not isinstance(diversity, Mapping):
@@ -147,7 +148,7 @@ def _beside(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 def _least_different(raw: Mapping[str, Any]) -> int:
     """How many values of each attribute every pod has for certain; 1 where values without a bound stand alone."""
-    found = []
+    least = []
     for attribute in _sensitive(raw).values():
         own = at(attribute, ("confidence",))
         given = at(raw, ("protect", "confidence")) if own is None else own
@@ -159,8 +160,8 @@ def _least_different(raw: Mapping[str, Any]) -> int:
         from sequester.rational import exact
 
         largest = exact(float(max(numbers)))
-        found.append(-(-largest.denominator // max(largest.numerator, 1)))
-    return min(found, default=1)
+        least.append(-(-largest.denominator // max(largest.numerator, 1)))
+    return min(least, default=1)
 
 
 def _changing(raw: Mapping[str, Any]) -> Iterator[Issue]:

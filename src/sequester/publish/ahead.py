@@ -26,7 +26,8 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.lifetime.budget import Budget, budget_of
 from sequester.methods.lifetime.group import group
 from sequester.metrics.loss import ail
-from sequester.policy.model import Lifetime, Policy
+from sequester.policy.model import Policy
+from sequester.policy.protect import Lifetime
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Plan
 

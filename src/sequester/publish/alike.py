@@ -13,7 +13,8 @@ from pathlib import Path
 
 from sequester.errors import DataError, Problem
 from sequester.ledger import Place, evidence, witness
-from sequester.policy.model import Insensitive, Policy
+from sequester.policy.attributes import Insensitive
+from sequester.policy.model import Policy
 
 
 def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:

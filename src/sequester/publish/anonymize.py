@@ -14,7 +14,7 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.criterion import Outcome
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.encode import encode, encode_with_population
-from sequester.ingest.published import Published
+from sequester.ingest.published import PublishedClasses
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement, assess_classes
@@ -108,7 +108,7 @@ def verify(
         if np.any(codes[kept] < lo[member]) or np.any(codes[kept] > hi[member]):
             raise AssertionError("a class does not contain one of its records")
     measured = assess_classes(
-        Published(classes.lo, classes.hi, member.astype(np.int64), snapshot.quasi_domains),
+        PublishedClasses(classes.lo, classes.hi, member.astype(np.int64), snapshot.quasi_domains),
         requirement,
         policy,
         sensitive=snapshot.sensitive[:, kept],

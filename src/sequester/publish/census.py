@@ -18,7 +18,8 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import State
 from sequester.methods.registry import method_of
-from sequester.policy.model import Insensitive, Policy
+from sequester.policy.attributes import Insensitive
+from sequester.policy.model import Policy
 from sequester.publish.corrections import Corrections
 from sequester.publish.distinct import check_distinct
 from sequester.publish.moved import check_moves

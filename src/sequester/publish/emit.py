@@ -19,6 +19,7 @@ from sequester.arrays import row_groups
 from sequester.domain import notation
 from sequester.domain.formulas import escape, escape_name
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.outputs import output_of
@@ -44,7 +45,7 @@ def as_printed(classes: Classes, domains: Sequence[Hierarchy], *, numbers: Numbe
     keys = np.empty((2 * len(domains), len(classes)), np.int32)
     for axis, domain in enumerate(domains):
         keys[2 * axis], keys[2 * axis + 1] = lo[axis], hi[axis]
-        if domain.kind != "number" or numbers == "interval":
+        if not kind_of(domain).numeric or numbers == "interval":
             continue
         if domain.missing and (lost := hi[axis] == domain.size - 1).any():
             lo = lo.copy()
@@ -69,7 +70,7 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     columns: dict[str, pa.Array] = {}
     for attribute, (name, domain) in enumerate(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True)):
         lo, hi = classes.lo[attribute], classes.hi[attribute]
-        if domain.kind == "number" and numbers != "interval":
+        if kind_of(domain).numeric and numbers != "interval":
             columns |= _numeric(name, domain, lo, hi, member, numbers)
         else:
             level = None if classes.levels is None else classes.levels[attribute]
@@ -84,7 +85,7 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
 
 
 def for_file(table: pa.Table, file: str, policy: Policy) -> pa.Table:
-    """The table as it is written into a file of this name; `metrics.published` reads it back as it was."""
+    """The table as it is written into a file of this name; `ingest.published` reads it back as it was."""
     if policy.output.formulas == "keep" or not output_of(file).is_text:
         return table
     return pa.table([escape(column) for column in table.columns], names=list(map(escape_name, table.column_names)))
@@ -143,5 +144,5 @@ def _ends(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> tu
 
 def _middle(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Floats:
     low, high = _ends(domain, lo, hi)
-    found: Floats = low / 2 + high / 2
-    return found
+    middle: Floats = low / 2 + high / 2
+    return middle

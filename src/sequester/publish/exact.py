@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.domain import codec
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, GuaranteeError
-from sequester.ingest.published import Table, cells_of, domains_of, exact_codes, open_table
+from sequester.ingest.published import PublishedTable, domains_of, exact_codes, meanings_of, open_table
 from sequester.ingest.read import read
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
@@ -96,7 +97,7 @@ def _difference(source: Any, judged: Judged) -> str | None:
     return None
 
 
-def _different_classes(table: Table, judged: Judged) -> str | None:
+def _different_classes(table: PublishedTable, judged: Judged) -> str | None:
     """Looks at rows only to see that those of one class have one cell each; the rest is about classes."""
     middles = judged.policy.output.numbers == "midpoint"
     used = np.unique(judged.member)
@@ -105,9 +106,9 @@ def _different_classes(table: Table, judged: Judged) -> str | None:
     meanings = np.empty((len(judged.domains), len(used)), np.int32)
     for axis, (column, domain) in enumerate(zip(table.quasi, judged.domains, strict=True)):
         # A middle need not be a value of the domain.
-        middle = middles and domain.kind == "number"
+        middle = middles and kind_of(domain).numeric
         known = domains_of(judged.policy, [column])[0] if middle else domain
-        (cells,) = cells_of(replace(table, quasi=(column,)), [known])
+        (cells,) = meanings_of(replace(table, quasi=(column,)), [known])
         # To the letter: a number between two values of the domain means what its neighbours do, and tells its row.
         if (column.index != column.index[row][judged.member]).any():
             return "rows of one class do not share their cells"
@@ -137,9 +138,9 @@ def _same_cells(written: pa.ChunkedArray, judged: pa.ChunkedArray) -> bool:
         empty = pa.array([""], pa.string())
         known = pa.concat_arrays([others.cast(pa.string()), empty])
         listed = pa.concat_arrays([codec.to_text(texts).cast(pa.string()), empty])
-        found = listed.dictionary_encode()
-        code = pc.index_in(known, value_set=found.dictionary).fill_null(-1).to_numpy(zero_copy_only=False)
-        return bool((found.indices.to_numpy()[index] == code[own]).all())
+        encoded = listed.dictionary_encode()
+        code = pc.index_in(known, value_set=encoded.dictionary).fill_null(-1).to_numpy(zero_copy_only=False)
+        return bool((encoded.indices.to_numpy()[index] == code[own]).all())
     return _matching(index + 1, own + 1) is not None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
 
 
@@ -22,7 +23,7 @@ def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, gua
     """
     people = sensitive.shape[1]
     views = requirement.views(sensitive) if requirement.names and people else []
-    bounds = [(view, view.confidence) for view in views if view.confidence is not None]
+    bounds = [(view, bound) for view in views if (bound := view.criterion(Confidence)) is not None]
     if 0 < people < fewest:
         limits = [np.array([bound < 1 for bound in confidence.bounds])[view.codes] for view, confidence in bounds]
         return guarded and not any(limit.any() for limit in limits)

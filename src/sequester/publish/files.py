@@ -174,8 +174,8 @@ def _refuse_existing(path: Path, *, force: bool) -> None:
 
 def _refuse_foreign(path: Path, known: set[str], *, needed: set[str]) -> None:
     """Replacing deletes, so what is deleted must be what was written before, or nothing."""
-    found = {entry.name for entry in path.iterdir()} if path.is_dir() else {""}
-    if found and not (found <= known and needed <= found):
+    entries = {entry.name for entry in path.iterdir()} if path.is_dir() else {""}
+    if entries and not (entries <= known and needed <= entries):
         raise DataError(
             Problem("is not something written here before, and is not replaced; choose another place", file=str(path))
         )
@@ -183,9 +183,9 @@ def _refuse_foreign(path: Path, known: set[str], *, needed: set[str]) -> None:
 
 def _umask() -> int:
     """What files are made without."""
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _flush_names(folder: Path) -> None:

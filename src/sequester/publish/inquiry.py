@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sequester.errors import DataError, PolicyError, Problem
+from sequester.policy.attributes import Sensitive
 from sequester.policy.fingerprint import differences
-from sequester.policy.model import Policy, Sensitive
+from sequester.policy.model import Policy
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit

@@ -16,7 +16,7 @@ from sequester.guarantees.requirement import Requirement
 from sequester.history.sight import permanent_part, sights_of
 from sequester.ingest.encode import grades_of
 from sequester.ingest.snapshot import Snapshot
-from sequester.methods.pods.task import Bounds
+from sequester.methods.pods.task import LabelBounds
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
@@ -42,7 +42,7 @@ class Labelled:
     now: Codes
     sensitive: Codes
     plain: Codes
-    bounds: Bounds
+    bounds: LabelBounds
 
     @classmethod
     def of(cls, snapshot: Snapshot, brief: Brief, *, before: Census | None) -> Labelled:
@@ -117,7 +117,7 @@ def _called(domain: Hierarchy, text: str) -> NDArray[np.bool_]:
 
 def _told(requirement: Requirement, place: int, text: str) -> NDArray[np.bool_]:
     """Per code of a sensitive attribute, whether it says that somebody has the value; a set has all its elements."""
-    cover = requirement.covers[place] if requirement.covers else None
+    cover = requirement.sensitive[place].cover
     if cover is None or cover.apart is not None or cover.tops is not None or text not in cover.elements:
         return _called(requirement.domains[place], text)
     return cover.holds[:, cover.elements.index(text)]
@@ -131,7 +131,7 @@ def _cells(snapshot: Snapshot, policy: Policy, sensitive: Codes, plain: Codes) -
     return lasts if len(lasts) else np.zeros((1, sensitive.shape[1]), np.int32)
 
 
-def _bounds(requirement: Requirement, policy: Policy, sensitive: Codes) -> Bounds:
+def _bounds(requirement: Requirement, policy: Policy, sensitive: Codes) -> LabelBounds:
     """What is promised about rows with these sensitive cells, one of each label."""
     answers, shares = [], []
     for sight in sights_of(requirement, policy, sensitive, compact=False):
@@ -139,15 +139,15 @@ def _bounds(requirement: Requirement, policy: Policy, sensitive: Codes) -> Bound
             limited = np.array([bound < 1 for bound in sight.bounds])
             answers.append(np.where(limited[sight.codes], sight.codes, -1))
             shares.append(tuple(Fraction(bound) for bound in sight.bounds))
-    return Bounds(np.array(answers, np.int32).reshape(len(answers), sensitive.shape[1]), tuple(shares))
+    return LabelBounds(np.array(answers, np.int32).reshape(len(answers), sensitive.shape[1]), tuple(shares))
 
 
-def _short(bounds: Bounds) -> NDArray[np.bool_]:
+def _short(bounds: LabelBounds) -> NDArray[np.bool_]:
     """Per label, whether no pod of the labels there was found for it; labels with the same answers are alike."""
     if not len(bounds.answers):
         return np.zeros(len(bounds), np.bool_)
     group, first = row_groups(bounds.answers)
-    kinds = Bounds(bounds.answers[:, first], bounds.shares)
+    kinds = LabelBounds(bounds.answers[:, first], bounds.shares)
     needs, clash = kinds.needs(), kinds.clash()
     if needs.max(initial=1) <= 2:
         return ((needs > 1) & clash.all(axis=1))[group]

@@ -9,7 +9,8 @@ from sequester.errors import DataError, Problem
 from sequester.history.drift import exact, reach, worth
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import State
-from sequester.policy.model import Drift, Policy
+from sequester.policy.attributes import Drift
+from sequester.policy.model import Policy
 
 
 def check_moves(snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy) -> None:

@@ -117,8 +117,7 @@ class _Releases:
             people=tuple(range(len(of))),
             trajectories=self.trajectories if state.releases else None,
             value=np.where(of >= 0, codes, -1).astype(np.int32) if permanent and state.releases else None,
-            diversity=sight.view.diversity,
-            closeness=sight.view.closeness,
+            criteria=sight.criteria,
             guarded=policy.bounds_values,
         )
         counted = self._permanent_counts(sight) if permanent else self._changing_counts(sight)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
+from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, GuaranteeError, PolicyError, Problem
 from sequester.history.past import Past
 from sequester.history.seats import Seats
@@ -20,8 +21,7 @@ from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import State
 from sequester.methods.classes import Classes
 from sequester.methods.method import Seated, Task
-from sequester.methods.pods.task import Bounds, Made
-from sequester.methods.pods.task import Task as Seating
+from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
@@ -54,7 +54,7 @@ class SeatedTable:
     needed: int
 
     @property
-    def made(self) -> Made:
+    def made(self) -> MadePods:
         """The pods."""
         return self.seated.made
 
@@ -71,9 +71,9 @@ def _refuse_unlisted(policy: Policy) -> None:
         "table tells nothing about it: "
     )
     problems = [
-        Problem(told + "name them in a hierarchy", key=f"attributes.{name}.hierarchy")
-        if attribute.kind != "set"
-        else Problem(told + "cells of several values have none", key=f"attributes.{name}.kind")
+        Problem(told + "cells of several values have none", key=f"attributes.{name}.kind")
+        if kind_of(attribute).several
+        else Problem(told + "name them in a hierarchy", key=f"attributes.{name}.hierarchy")
         for name, attribute in policy.sensitive.items()
         if attribute.hierarchy is None and attribute.bands is None
     ]
@@ -100,7 +100,7 @@ def seat_everybody(census: Census, roster: Roster, state: State, brief: Brief) -
     return Lineup(roster, records, past, task, seats, table.seated, table.classes, table.needed)
 
 
-def _rows_of_a_class(brief: Brief, bounds: Bounds, people: int) -> int:
+def _rows_of_a_class(brief: Brief, bounds: LabelBounds, people: int) -> int:
     """Fewest rows of a class. Where more is promised of what is inferred than pods prove, classes of other pods see to
     the company of every label; those of blind ones must not look at labels, and are larger from the beginning: then few
     have to be joined."""
@@ -140,7 +140,7 @@ def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats]
         known = number >= 0
         if (labelled.before[number[known]] != labelled.now[known]).any():
             raise AssertionError("whoever has another label than she was published with is left out before")
-    seating = Seating(
+    seating = PodTask(
         codes=snapshot.quasi,
         domains=tuple(snapshot.quasi_domains),
         label=labelled.now,
@@ -170,7 +170,7 @@ def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats]
     return SeatedTable(records, classes, task, seated, max(labelled.needed, policy.protect.k - people))
 
 
-def _with_decoys(snapshot: Snapshot, labelled: Labelled, made: Made) -> Snapshot:
+def _with_decoys(snapshot: Snapshot, labelled: Labelled, made: MadePods) -> Snapshot:
     """The records and decoys: quasi-identifiers as those of somebody near, and the cells of the label."""
     like, label = made.decoy_like, made.decoy_label
     sensitive, plain = labelled.sensitive[:, label], labelled.plain[:, label]

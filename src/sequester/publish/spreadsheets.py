@@ -13,7 +13,8 @@ from sequester.domain.build import declared
 from sequester.domain.codec import distinct
 from sequester.domain.formulas import formulas, is_formula
 from sequester.ingest.snapshot import Snapshot
-from sequester.policy.model import Policy, QuasiIdentifier, Sensitive
+from sequester.policy.attributes import QuasiIdentifier, Sensitive
+from sequester.policy.model import Policy
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Runs:
 
 def runs_in(policy: Policy, snapshot: Snapshot | None) -> list[Runs]:
     """The published columns with something that would run; without a table, as far as the policy alone tells."""
-    found = _of_policy(policy) if snapshot is None else _of_snapshot(snapshot)
-    return [runs for runs in found if runs.header or runs.cells or runs.labels]
+    everything = _of_policy(policy) if snapshot is None else _of_snapshot(snapshot)
+    return [runs for runs in everything if runs.header or runs.cells or runs.labels]
 
 
 def _of_policy(policy: Policy) -> Iterator[Runs]:

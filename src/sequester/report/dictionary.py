@@ -13,19 +13,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from sequester.domain.build import declared
-from sequester.policy.model import Drift, Insensitive, Pods, Policy, QuasiIdentifier, Sensitive
+from sequester.domain.kinds import kind_of
+from sequester.policy.attributes import Drift, Insensitive, QuasiIdentifier, Sensitive
+from sequester.policy.methods import Pods
+from sequester.policy.model import Policy
 
-_DATES = {
-    "day": "YYYY-MM-DD a day",
-    "month": "YYYY-MM a month",
-    "quarter": "YYYY-Q1 to YYYY-Q4 a quarter",
-    "year": "YYYY a year",
-    "decade": "YYY0s a decade",
-}
-_STEPS = ("day", "month", "quarter", "year")
-_BANDS = "[a-b) from a to b without b; <b and <=b up to b; >=a from a on"
-_QUOTES = 'names with , ; { } or " in them are between " with their own " doubled'
 _GENERALIZED = "May be known about a person, so it is generalized: the value is one that the cell allows."
 _MIDDLE = "May be known about a person, so only the middle of the range that the value lies in is given."
 
@@ -84,60 +76,27 @@ def _rows(policy: Policy) -> Iterator[Row]:
 
 def _quasi(policy: Policy, name: str, role: str, attribute: QuasiIdentifier) -> Iterator[Row]:
     numbers, changes = policy.output.numbers, _changes(attribute)
-    if attribute.kind != "number" or numbers == "interval":
-        words = f"{_GENERALIZED} {_levels(policy, attribute)}"
-        yield Row(name, role, attribute.kind, _notation(attribute), _missing(attribute), changes, words)
+    kind = kind_of(attribute)
+    if not kind.numeric or numbers == "interval":
+        words = f"{_GENERALIZED} Levels: {kind.levels(attribute, policy.path)}."
+        yield Row(name, role, kind.name, kind.notation(attribute), _missing(attribute), changes, words)
         return
     missing = "an empty cell, where the value may be missing" if attribute.missing == "category" else _never(attribute)
     if numbers == "midpoint":
         notation = "a number: the middle between the lowest and the highest that the value may be"
-        yield Row(name, role, "number", notation, missing, changes, _MIDDLE)
+        yield Row(name, role, kind.name, notation, missing, changes, _MIDDLE)
         return
     for end, word, other in (("min", "lowest", "max"), ("max", "highest", "min")):
         notation = f"a number: the {word} that the value of {name} may be"
         words = f"{_GENERALIZED} Belongs to {name}, with {name}_{other}; both ends are included."
-        yield Row(f"{name}_{end}", role, "number", notation, missing, changes, words)
-
-
-def _notation(attribute: QuasiIdentifier) -> str:
-    """How a generalized cell is written; `domain.notation` writes it."""
-    if attribute.kind == "number":
-        banded = attribute.levels is not None or attribute.bands is not None
-        return "; ".join(["a number", "[a-b] from a to b", *([_BANDS] if banded else []), "* any number"])
-    if attribute.kind == "date":
-        steps = ("day", *(step for step in _DATES if step != "day" and step in (attribute.levels or _STEPS)))
-        written = [_DATES[step] for step in steps]
-        return "; ".join([*written, "[a - b] from day a to day b, both included", "* any day"])
-    if attribute.kind == "code":
-        return "a code; its first characters and a * for any others after them; [a-b] from code a to code b; * any code"
-    one = "a value" if attribute.hierarchy is None else "a value, or the name of a group of values"
-    return f"{one}; {{a, b}} one of those in the braces ({_QUOTES}); * any value"
-
-
-def _levels(policy: Policy, attribute: QuasiIdentifier) -> str:
-    """The steps by which cells become more general; names only of those that the calendar has."""
-    if attribute.kind == "number":
-        if attribute.levels is not None:
-            return f"Levels: numbers, {_amount(len(attribute.levels), 'width')} of bands, *."
-        return f"Levels: numbers, {'bands, ' if attribute.bands is not None else ''}*."
-    if attribute.kind == "date":
-        steps = (step for step in _DATES if step == "day" or step in (attribute.levels or _STEPS))
-        return f"Levels: {', '.join(steps)}, *."
-    if attribute.kind == "code":
-        return f"Levels: all {_amount(attribute.length or 0, 'character')}, then one fewer each, *."
-    fixed = declared(attribute, policy.path) if attribute.hierarchy is not None else None
-    return "Levels: values, *." if fixed is None else f"Levels: {fixed.height + 1}, from values to *."
+        yield Row(f"{name}_{end}", role, kind.name, notation, missing, changes, words)
 
 
 def _sensitive(name: str, attribute: Sensitive) -> Row:
     words = ["Must not be learnt about a person; rows that look alike otherwise hide whose it is."]
-    if attribute.kind == "number":
-        notation = f"a band: [a-b] from a to b; {_BANDS}"
+    notation = kind_of(attribute).sensitive_notation(attribute)
+    if attribute.bands is not None:
         words.append("Numbers are published as their bands.")
-    elif attribute.kind == "set":
-        notation = f"one or more values in alphabetical order, with {attribute.between!r} between them"
-    else:
-        notation = "a value"
     if attribute.is_graded:
         notation += ", or the name of a group of values: one of them, untold which; * any value"
         words.append("Some are published less exactly than known, by their kind or because people want it.")
@@ -162,7 +121,3 @@ def _missing(attribute: QuasiIdentifier) -> str:
 
 def _never(attribute: QuasiIdentifier | Sensitive) -> str:
     return "never: records without a value are left out" if attribute.missing == "suppress" else "never"
-
-
-def _amount(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.solvers.belief_kernels import possible, scale, settle
-from sequester.attacks.solvers.program import fitting_path
-from sequester.attacks.spread import Spread
+from sequester.attacks.solvers.spread import BeliefSpread
 from sequester.history import History
 from sequester.history.label import Labels, Question
 from sequester.history.trajectory import number_through
@@ -56,10 +55,10 @@ class Belief:
     def __repr__(self) -> str:
         return f"<Belief about {int(self.told.sum())} people: at most {self.largest.max(initial=0):.2f}>"
 
-    def spread(self, among: Mask | None = None) -> Spread:
+    def spread(self, among: Mask | None = None) -> BeliefSpread:
         """The distribution over people, or over these of them: decoys should not be counted."""
         chosen = self.told if among is None else self.told & among
-        return Spread.of(self.largest[chosen], None if self.truth is None else self.truth[chosen])
+        return BeliefSpread.of(self.largest[chosen], None if self.truth is None else self.truth[chosen])
 
 
 def believe(
@@ -75,23 +74,23 @@ def believe(
     Needs values that stay, and to know who is in which class. `labels` are those of a history that counts whole rows.
     Scaling ends when published counts are missed by less than the tolerance, per row, or after so many rounds.
     """
-    found = history.trajectories
-    if found is None or not history.permanent:
+    trajectories = history.trajectories
+    if trajectories is None or not history.permanent:
         raise ValueError("belief needs values that stay, and to know who is in which class")
     if known is not None and known.any() and history.value is None:
         raise ValueError("values can be known only where it is known who has which")
     sizes = [len(release) for release in history.releases]
-    path, _ = number_through(fitting_path(history), sizes)
+    path, _ = number_through(history.fitting_path(), sizes)
     counts = np.concatenate([np.zeros((0, len(history.values)), np.int64), *(r.counts for r in history.releases)])
-    size, told = found.size, found.of >= 0
+    size, told = trajectories.size, trajectories.of >= 0
     if known is not None and known.any():
         counts, size, told = _without(history, known & told, path, counts)
     # Nobody's trajectory is -1, which finds the last place.
-    told &= np.append((path >= 0).any(axis=1), False)[found.of]
+    told &= np.append((path >= 0).any(axis=1), False)[trajectories.of]
     start, value = possible(path, size, counts)
     is_open = settle(path, size, counts, start, value, rounds)
-    whose = np.repeat(np.arange(len(found)), np.diff(start))[is_open]
-    start, value = np.searchsorted(whose, np.arange(len(found) + 1)), value[is_open]
+    whose = np.repeat(np.arange(len(trajectories)), np.diff(start))[is_open]
+    start, value = np.searchsorted(whose, np.arange(len(trajectories) + 1)), value[is_open]
     expected = (size[whose] / np.diff(start)[whose]).astype(np.float64)
     done, missed = 0, 0.0
     if len(value):
@@ -114,9 +113,8 @@ def _without(
     history: History, known: Mask, path: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
     """Rows and people that are left when some people's values are known; and whom something is said about then."""
-    assert history.trajectories is not None
     assert history.value is not None
-    found, left = history.trajectories, counts.copy()
+    found, left = history.known_trajectories, counts.copy()
     person = np.flatnonzero(known & (history.value >= 0))
     for column in path[found.of[person]].T:
         inside = column >= 0
@@ -129,8 +127,8 @@ def _without(
 
 def _answer(history: History, labels: Labels, cells: _Cells, told: Mask, *, fitted: tuple[int, float]) -> Belief:
     """What everybody is believed to have, value by value that has a bound."""
-    assert history.trajectories is not None
-    of, trajectories, width = history.trajectories.of, len(history.trajectories), max(len(labels.questions), 1)
+    of, trajectories = history.known_trajectories.of, len(history.known_trajectories)
+    width = max(len(labels.questions), 1)
     place, asked = labels.questions_of(cells.value)
     key, inverse = np.unique(cells.trajectory[place] * width + asked, return_inverse=True)
     share = np.bincount(inverse, weights=cells.share[place], minlength=len(key))
@@ -145,7 +143,7 @@ def _answer(history: History, labels: Labels, cells: _Cells, told: Mask, *, fitt
         whom, asked = labels.questions_of(history.value[person])
         wanted = of[person[whom]].astype(np.int64) * width + asked
         at = np.searchsorted(key, wanted)
-        found = np.append(key, -1)[at] == wanted
-        np.maximum.at(truth, person[whom], np.where(found, np.append(share, 0.0)[at], 0.0))
+        there = np.append(key, -1)[at] == wanted
+        np.maximum.at(truth, person[whom], np.where(there, np.append(share, 0.0)[at], 0.0))
     largest, question = np.where(told, largest[of], 0.0), np.where(told, question[of], -1)
     return Belief(labels.questions, largest, question, truth, told, *fitted)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -47,8 +48,9 @@ class Known:
     path     (trajectories, releases) classes of all releases numbered through, -1 for absence; `classes` of them
     size     people per trajectory
     trajectory, label, count   who has what
-    key      class * labels + label of every row that is shown, sorted; `rows` of each, and `owners`: the people of
-             trajectories of the class in which somebody has the label
+    key      class * labels + label of every row that is shown, sorted; `rows` of each
+
+    Where people's values are not known, everybody is taken to have what all her classes show: at most that.
     """
 
     path: Integers
@@ -60,23 +62,45 @@ class Known:
     count: Integers
     key: Integers
     rows: Integers
-    owners: Integers
 
     @classmethod
     def of(cls, history: History, labels: Labels) -> Known:
         """Of a history whose people and labels are known."""
-        found = history.trajectories
-        assert found is not None
-        path, classes = number_through(found.path, [len(release) for release in history.releases])
-        ever = np.flatnonzero((found.of >= 0) & (labels.of >= 0))
-        of = found.of[ever].astype(np.int64) * len(labels) + labels.of[ever]
+        trajectories = history.known_trajectories
+        path, classes = number_through(trajectories.path, [len(release) for release in history.releases])
+        ever = np.flatnonzero((trajectories.of >= 0) & (labels.of >= 0))
+        of = trajectories.of[ever].astype(np.int64) * len(labels) + labels.of[ever]
         own, count = np.unique(of, return_counts=True)
         trajectory, label = own // len(labels), own % len(labels)
         places, pair = _classes(path, trajectory)
         key, inverse = np.unique(places * len(labels) + label[pair], return_inverse=True)
         rows = np.bincount(inverse, weights=count[pair], minlength=len(key)).astype(np.int64)
-        owners = np.bincount(inverse, weights=found.size[trajectory[pair]], minlength=len(key)).astype(np.int64)
-        return cls(path, classes, found.size, len(labels), trajectory, label, count, key, rows, owners)
+        return cls(path, classes, trajectories.size, len(labels), trajectory, label, count, key, rows)
+
+    @classmethod
+    def of_counts(cls, history: History) -> Known:
+        """Of a history whose values are labels, by what its classes are published with."""
+        size, values = history.known_trajectories.size, len(history.values)
+        path, classes = number_through(history.fitting_path(), [len(release) for release in history.releases])
+        counts = np.concatenate([release.counts for release in history.releases])
+        key = np.flatnonzero(counts)
+        own = history.trajectory_counts()
+        if own is None or (own.sum(axis=1) < size).any():
+            own = np.repeat(size[:, None], values, axis=1)
+            for column in path.T:
+                inside = np.flatnonzero(column >= 0)
+                own[inside] = np.minimum(own[inside], counts[column[inside]])
+        trajectory, label = np.nonzero(own)
+        count = own[trajectory, label]
+        return cls(path, classes, size, values, trajectory, label, count, key, counts.reshape(-1)[key])
+
+    @cached_property
+    def owners(self) -> Integers:
+        """Per row that is shown, the people of trajectories of its class in which somebody has the label."""
+        places, pair = _classes(self.path, self.trajectory)
+        place = np.searchsorted(self.key, places * self.labels + self.label[pair])
+        weights = self.size[self.trajectory[pair]]
+        return np.bincount(place, weights=weights, minlength=len(self.key)).astype(np.int64)
 
     def true_count(self, trajectory: Integers, label: Integers) -> Integers:
         """How many people of each trajectory have the label."""
@@ -97,8 +121,8 @@ class Known:
         places, pair = _classes(self.path, pairs.trajectory[which])
         pair = which[pair]
         place = np.searchsorted(self.key, places * self.labels + pairs.label[pair])
-        found = np.bincount(place, weights=self.size[pairs.trajectory[pair]], minlength=len(self.key))
-        return found.astype(np.int64)
+        people = np.bincount(place, weights=self.size[pairs.trajectory[pair]], minlength=len(self.key))
+        return people.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +143,9 @@ class Pairs:
 
 def shown_pairs(known: Known, trajectories: Mask) -> Pairs:
     """Of these trajectories every label that all their classes show."""
-    chosen = np.flatnonzero(trajectories)
+    everybody = np.flatnonzero(trajectories)
+    nowhere = (known.path[everybody] < 0).all(axis=1)
+    chosen = everybody[~nowhere]
     shown = np.bincount(known.key // known.labels, minlength=known.classes)
     width = np.where(known.path[chosen] >= 0, shown[known.path[chosen]], np.iinfo(np.int64).max)
     narrow = known.path[chosen, width.argmin(axis=1)]
@@ -132,7 +158,10 @@ def shown_pairs(known: Known, trajectories: Mask) -> Pairs:
     for column in known.path.T:
         inside = np.flatnonzero(kept & (column[trajectory] >= 0))
         kept[inside] = known.shows(column[trajectory[inside]], label[inside])
-    trajectory, label = trajectory[kept], label[kept]
+    # Whoever is in no class that says anything may have any label.
+    free = everybody[nowhere]
+    trajectory = np.concatenate([trajectory[kept], np.repeat(free, known.labels)])
+    label = np.concatenate([label[kept], np.tile(np.arange(known.labels), len(free))])
     return Pairs(trajectory, label, known.true_count(trajectory, label))
 
 
@@ -186,17 +215,17 @@ def _reached(known: Known, pairs: Pairs) -> Mask:
     least = np.where(pairs.count > 0, -np.inf, 0.0)
     lower = np.concatenate([least, np.zeros(len(others))])
     upper = np.concatenate([np.full(len(pairs), np.inf), np.ones(len(others))])
-    found = linprog(
+    answer = linprog(
         np.concatenate([np.zeros(len(pairs)), -np.ones(len(others))]),
         A_eq=hstack([matrix, matrix[:, others]], format="csc"),
         b_eq=np.zeros(len(used)),
         bounds=np.column_stack([lower, upper]),
         method="highs",
     )
-    if found.status != 0:
-        raise ArithmeticError(f"the solver of the tracing program gave up ({found.message})")
+    if answer.status != 0:
+        raise ArithmeticError(f"the solver of the tracing program gave up ({answer.message})")
     reached = pairs.count > 0
-    reached[others] = found.x[len(pairs) :] > 0.5
+    reached[others] = answer.x[len(pairs) :] > 0.5
     return np.asarray(reached)
 
 

@@ -1,12 +1,15 @@
 """Is one class safe? All static criteria on the value counts of a single class, for use inside other kernels.
 
 A class is described by its size and by one flat array of counts: the values of all sensitive views side by side.
-The same criteria exist, in plain NumPy and sharing nothing with this, in `guarantees`; tests hold them together.
+The same criteria exist, in plain NumPy and sharing nothing with this, in `guarantees`; tests hold them together. How
+their parameters come here is in `entries`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,38 +38,105 @@ class Limits(NamedTuple):
     groups: NDArray[np.int32]  # levels x values: the group of a value at each level of its hierarchy
     heights: NDArray[np.int64]  # per view: the level at which all its values are one group
 
+    @classmethod
+    def only(cls, k: int, sizes: Sequence[int] = ()) -> Limits:
+        """Nothing but k, over views with so many values each: arrays to be filled in."""
+        views, values = len(sizes), sum(sizes)
+        return cls(
+            k=k,
+            first=np.cumsum([0, *sizes]).astype(np.int64),
+            numerator=np.ones(values, np.int64),
+            denominator=np.zeros(values, np.int64),
+            distinct=np.zeros(views, np.int64),
+            entropy=np.zeros(views, np.float64),
+            recursive_l=np.zeros(views, np.int64),
+            recursive_numerator=np.zeros(views, np.int64),
+            recursive_denominator=np.ones(views, np.int64),
+            closeness=np.full(views, -1.0),
+            distance=np.full(views, EQUAL, np.int64),
+            reference=np.zeros(values, np.float64),
+            groups=np.zeros((1, values), np.int32),
+            heights=np.zeros(views, np.int64),
+        )
+
+    def take_view(self, view: int, other: Limits, of: int) -> None:
+        """Fill in what other limits demand of the values of a view together, but for what compares with the table."""
+        for name in _TOGETHER:
+            getattr(self, name)[view] = getattr(other, name)[of]
+
+    def demanding(self) -> NDArray[np.bool_]:
+        """Per view, whether anything is demanded of its values."""
+        bounded = [bool((self.denominator[a:b] > 0).any()) for a, b in pairwise(self.first.tolist())]
+        of_whole = (self.distinct > 1) | (self.entropy > 0) | (self.recursive_l > 0) | (self.closeness >= 0)
+        return np.array(bounded, np.bool_) | of_whole
+
+    def with_shares(self, shares: Sequence[NDArray[np.float64]]) -> Limits:
+        """The same with more views, whose values are bounded by these shares alone; 1 leaves a value free."""
+        whole = 1 << 30  # Finer than shares in classes of a million, and a billion people do not overflow.
+        share = np.concatenate([np.zeros(0), *shares])
+        more = Limits.only(0, [len(part) for part in shares])
+        more = more._replace(
+            numerator=(share * whole).astype(np.int64), denominator=np.where(share < 1, whole, 0).astype(np.int64)
+        )
+        more = more._replace(groups=np.zeros((len(self.groups), len(share)), np.int32))
+        beside: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)], axis=-1) for name in self._fields[2:]
+        }
+        return Limits(k=self.k, first=np.append(self.first, self.first[-1] + more.first[1:]), **beside)
+
+
+_TOGETHER = ("distinct", "entropy", "recursive_l", "recursive_numerator", "recursive_denominator")
+"""What is demanded of all values of a view together, and of no other table."""
+
 
 @helper
 def safe(counts, size, limits):  # type: ignore[no-untyped-def]
     """Whether a class of this size with these value counts satisfies every criterion."""
     if size < limits.k:
         return False
-    for view in range(limits.first.size - 1):
-        start, stop = limits.first[view], limits.first[view + 1]
-        for value in range(start, stop):
-            if limits.denominator[value] > 0 and counts[value] * limits.denominator[value] > (
-                limits.numerator[value] * size
-            ):
-                return False
-        if limits.distinct[view] > 1:
-            seen = 0
-            for value in range(start, stop):
-                seen += counts[value] > 0
-            if seen < limits.distinct[view]:
-                return False
-        if limits.entropy[view] > 0:
-            entropy = 0.0
-            for value in range(start, stop):
-                if counts[value] > 0:
-                    share = counts[value] / size
-                    entropy -= share * np.log(share)
-            if entropy < limits.entropy[view] - TOLERANCE:
-                return False
-        if limits.recursive_l[view] > 0 and not _recursive(counts[start:stop], size, view, limits):
-            return False
-        if limits.closeness[view] >= 0 and _distance(counts, size, view, limits) > limits.closeness[view] + TOLERANCE:
+    for view in range(limits.first.size - 1):  # noqa: SIM110 - a loop compiles to less than a generator
+        if not keeps_view(counts, size, view, limits):
             return False
     return True
+
+
+@helper(inline="always")
+def keeps_view(counts, size, view, limits):  # type: ignore[no-untyped-def]
+    """Whether it satisfies the criteria of one view."""
+    start, stop = limits.first[view], limits.first[view + 1]
+    for value in range(start, stop):
+        if limits.denominator[value] > 0 and counts[value] * limits.denominator[value] > (
+            limits.numerator[value] * size
+        ):
+            return False
+    if limits.distinct[view] > 1:
+        seen = 0
+        for value in range(start, stop):
+            seen += counts[value] > 0
+        if seen < limits.distinct[view]:
+            return False
+    if limits.entropy[view] > 0:
+        entropy = 0.0
+        for value in range(start, stop):
+            if counts[value] > 0:
+                share = counts[value] / size
+                entropy -= share * np.log(share)
+        if entropy < limits.entropy[view] - TOLERANCE:
+            return False
+    if limits.recursive_l[view] > 0 and not _recursive(counts[start:stop], size, view, limits):
+        return False
+    return not (
+        limits.closeness[view] >= 0 and _distance(counts, size, view, limits) > limits.closeness[view] + TOLERANCE
+    )
+
+
+@helper(inline="always")
+def compares_with_table(limits):  # type: ignore[no-untyped-def]
+    """Whether a criterion compares classes with the whole table (`reference`)."""
+    close = False
+    for view in range(limits.closeness.size):
+        close = close or limits.closeness[view] >= 0
+    return close
 
 
 @helper(inline="always")

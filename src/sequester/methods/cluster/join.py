@@ -26,9 +26,11 @@ from sequester.errors import GuaranteeError, PolicyError
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
+from sequester.methods.stock import hulls
 
 if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
+from sequester.methods.class_guard.limits import Limits
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -54,21 +56,23 @@ def cluster(
     long as all in it are so similar, and only what is not safe then becomes wider. Without it equal records join, and
     clusters are not much larger than they have to be.
     """
-    found = clusters(codes, domains, guard, similarity=similarity)
-    if len(found) == 1 and not _is_safe(found, guard):
+    made = clusters(codes, domains, guard, similarity=similarity)
+    if len(made) == 1 and not _is_safe(made, guard):
         raise GuaranteeError(
             "the whole table as one cluster is not safe; require less, call frequent values ordinary, or collect more "
             "records. Nothing was published.",
             guarantee="cluster",
         )
-    return found
+    return made
 
 
 def clusters(
     codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, *, similarity: float | None = None
 ) -> Classes:
     """As `cluster`; records that are not safe even together are one cluster."""
-    from sequester.methods.cluster.join_kernels import bound_members, merge_windows, move_windows
+    from sequester.methods.cluster.box_kernels import Records, Windows
+    from sequester.methods.cluster.merge_kernels import Joining, merge_windows
+    from sequester.methods.cluster.move_kernels import move_windows
 
     if guard.known:
         raise PolicyError("k_map needs classes whose boxes do not overlap: use method mondrian")
@@ -78,25 +82,23 @@ def clusters(
     width, records = codes.shape
     if not records or (len(base) == 1 and similarity is None):
         return base
-    exact, first_leaf = side_by_side(domains)
-    position = exact.astype(np.float32)
-    rows, values, limits = np.ascontiguousarray(codes.T), guard.values, guard.limits
+    position, first_leaf = side_by_side(domains)
+    rows = np.ascontiguousarray(codes.T)
+    table = Records(rows, guard.values, position.astype(np.float32), first_leaf)
     order, unit = _units(base, codes, domains, guard)
     fresh = np.concatenate([[True], np.diff(base.member[order]) > 0])
     starts = np.flatnonzero(fresh)
     counted = np.cumsum(np.concatenate([[True], (np.diff(unit[order]) != 0) | fresh[1:]]))
     edges = _edges(starts, counted[starts] - 1, WIDE if records <= SMALL else NARROW, end=records)
     widest = 0.0 if similarity is None else (1 - similarity) * width
+    joining = Joining(widest, 4 * WIDE, similarity is None)
     member = np.empty(records, np.int32)
 
     def merge(begin: Longs, end: Longs) -> None:
-        merge_windows(
-            rows, unit, base.member, values, order, begin, end, position, first_leaf, limits, widest, 4 * WIDE,
-            similarity is None, member,
-        )  # fmt: skip
+        merge_windows(table, unit, base.member, Windows(order, begin, end), guard.limits, joining, member)
 
     def move(begin: Longs, end: Longs) -> None:
-        move_windows(rows, values, order, begin, end, position, first_leaf, limits, _PASSES, member)
+        move_windows(table, Windows(order, begin, end), guard.limits, _PASSES, member)
 
     _share(merge, edges)
     if similarity is None:
@@ -105,8 +107,8 @@ def clusters(
     used = np.zeros(records, np.int32)
     used[member] = 1
     compact: Ints = (np.cumsum(used, dtype=np.int32) - 1)[member]
-    found = Classes(compact, *bound_members(compact, rows, int(compact.max()) + 1))
-    return regrouped(found, codes, domains, guard) if similarity is None and records <= SMALL else found
+    made = Classes(compact, *hulls(compact.astype(np.int64), rows, rows))
+    return regrouped(made, codes, domains, guard) if similarity is None and records <= SMALL else made
 
 
 def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard) -> tuple[Longs, Ints]:
@@ -120,16 +122,15 @@ def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: Cl
 
 def in_order(codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, size: int) -> Ints:
     """Per record the number of its run: gain cuts down to so many records, near runs with near numbers."""
-    none = np.zeros(0, np.int64)
-    free = guard.limits._replace(k=size, first=np.zeros(1, np.int64), numerator=none, denominator=none)
+    free = Limits.only(size)
     values = np.zeros((codes.shape[1], 0), np.int32)
     return mondrian(codes, domains, replace(guard, limits=free, values=values, known=0)).member
 
 
-def _is_safe(found: Classes, guard: ClassGuard) -> bool:
+def _is_safe(made: Classes, guard: ClassGuard) -> bool:
     from sequester.methods.loops.tree import safe_classes
 
-    return bool(safe_classes(found.member.astype(np.int64), guard.values, len(found), guard.limits).all())
+    return bool(safe_classes(made.member.astype(np.int64), guard.values, len(made), guard.limits).all())
 
 
 def _edges(starts: Longs, place: Longs, size: int, *, end: int) -> Longs:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sequester.kernels import helper, kernel
-from sequester.methods.class_guard.limits import safe
+from sequester.methods.class_guard.limits import compares_with_table, safe
 
 
 @helper
@@ -193,9 +193,7 @@ def judge_node(  # type: ignore[no-untyped-def]
         place[member[cell]] += 1
     values = limits.numerator.size
     counts = np.zeros(values, np.int64)
-    close = False
-    for view in range(limits.closeness.size):
-        close = close or limits.closeness[view] >= 0
+    close = compares_with_table(limits)
     dropped = np.zeros(classes, np.bool_)
     for number in range(classes):
         dropped[number] = totals[number] == 0

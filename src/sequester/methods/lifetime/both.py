@@ -21,12 +21,12 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.lifetime.group import broken, nobody_fits, prospects
+from sequester.methods.lifetime.promise import broken, nobody_fits, prospects
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.methods.mondrian.republish import republish
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime
+    from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -34,6 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 # A class that is left as it is although it is not safe makes everything one class.
 _APART = 1e9
+# Nobody is taken to need more people than this: beyond, the table is as good as one class.
 _LONGEST = 2000
 
 
@@ -58,9 +59,9 @@ def group_both(
     strategy, survivals, share = prospects(past, lifetime)
     counted = counted_rows(past)
     member = _joined(base, codes, domains, guard, survivals, share, counted)
-    if len(broken(survivals, strategy, member, counted)[0]):
+    if len(broken(survivals, strategy, member, counted).row):
         member = np.zeros_like(member)
-        if len(broken(survivals, strategy, member, counted)[0]):
+        if len(broken(survivals, strategy, member, counted).row):
             raise nobody_fits()
     used, compact = np.unique(member, return_inverse=True)
     lo, hi = (np.full((len(domains), len(used)), start, np.int32) for start in (np.iinfo(np.int32).max, -1))
@@ -91,7 +92,8 @@ def _joined(
     counted: Longs,
 ) -> Ints:
     """Per record its group: classes joined with their neighbours at the least loss, some perhaps not safe yet."""
-    from sequester.methods.lifetime import group_kernels as kernels
+    from sequester.methods.lifetime.join_kernels import Extent, Units, join_runs
+    from sequester.methods.lifetime.share_kernels import Boxes, Holders, lowest
     from sequester.methods.loops.tree import unit_tree
 
     size = base.size
@@ -103,15 +105,22 @@ def _joined(
     place[line] = np.arange(len(size))
     order = np.argsort(place[base.member], kind="stable").astype(np.int64)
     starts = np.append(0, np.cumsum(size[line])).astype(np.int64)
-    units = np.arange(len(size), dtype=np.int64)
+    number = np.arange(len(size), dtype=np.int64)
     usual = 1 / max(float(np.quantile(share[survivals.row].min(axis=1), 0.1)) if share.size else 1.0, 1 / _LONGEST)
     reach = int(max(1.25 * usual, 2 * guard.limits.k))
-    length = kernels.join_runs(
-        order, starts, base.lo[:, line].T.copy(), base.hi[:, line].T.copy(),
-        kernels.lowest(share, survivals.row, order, starts), units, survivals.column, counted, guard.values,
-        guard.limits, *side_by_side(domains), units + 1, reach, min(max(4 * reach, _LONGEST), len(order)), _APART,
-    )  # fmt: skip
-    number = np.cumsum(length >= 0) - 1
+    units = Units(
+        order=order,
+        starts=starts,
+        least=lowest(share, survivals.row, order, starts),
+        place=number,
+        counted=np.add.reduceat(counted[order], starts[:-1]),
+        until=number + 1,
+    )
+    boxes = Boxes(base.lo[:, line].T.copy(), base.hi[:, line].T.copy(), *side_by_side(domains))
+    holders = Holders(codes, guard.values, survivals.column, survivals.row, share)
+    extent = Extent(reach, min(max(4 * reach, _LONGEST), len(order)), _APART)
+    length = join_runs(units, boxes, holders, guard.limits, extent)
+    group = np.cumsum(length >= 0) - 1
     member = np.empty(len(order), np.int32)
-    member[order] = np.repeat(number, size[line])
+    member[order] = np.repeat(group, size[line])
     return member

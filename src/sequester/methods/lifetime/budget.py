@@ -14,7 +14,7 @@ from sequester.history.history import History
 from sequester.methods.lifetime.survivals import Survivals
 
 if TYPE_CHECKING:
-    from sequester.policy.model import Lifetime
+    from sequester.policy.protect import Lifetime
 
 
 @dataclass(frozen=True)

@@ -73,20 +73,4 @@ def bearable(neighborhood: Ints, safe: Callable[[Ints, int], Mask]) -> Ints:
 
 def under_k(k: int) -> Limits:
     """Nothing but k."""
-    nothing = np.zeros(0, np.int64)
-    return Limits(
-        k=k,
-        first=np.zeros(1, np.int64),
-        numerator=nothing,
-        denominator=nothing,
-        distinct=nothing,
-        entropy=np.zeros(0),
-        recursive_l=nothing,
-        recursive_numerator=nothing,
-        recursive_denominator=nothing,
-        closeness=np.zeros(0),
-        distance=nothing,
-        reference=np.zeros(0),
-        groups=np.zeros((1, 0), np.int32),
-        heights=nothing,
-    )
+    return Limits.only(k)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sequester.guarantees.lifetime import DOUBT, Floats, Longs, Strategy, survival
 from sequester.history.history import History
-from sequester.methods.lifetime.group_kernels import survive
+from sequester.methods.lifetime.share_kernels import survive
 
 
 def protected_columns(

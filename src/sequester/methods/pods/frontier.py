@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from sequester.methods.pods.make import MANY, make, place_of
-from sequester.methods.pods.many_order import near_order, whole
-from sequester.methods.pods.pairing import cells_of
-from sequester.methods.pods.task import Made, Task
+from sequester.methods.pods.many.order import near_order, whole
+from sequester.methods.pods.pairing.couples import cells_of
+from sequester.methods.pods.task import MadePods, PodTask
 
 _PEOPLE = 4_000
-"""As many as are looked at."""
+"""As many as are looked at: each other choice is made once more."""
 
 
-def frontier(task: Task, made: Made) -> dict[str, float]:
+def frontier(task: PodTask, made: MadePods) -> dict[str, float]:
     """Loss (AIL) and share of decoys of this release and of others nearby, as facts for a plan."""
     some = _some(task)
     found = made if some is task else make(some)
@@ -27,7 +27,7 @@ def frontier(task: Task, made: Made) -> dict[str, float]:
     return facts
 
 
-def _others(task: Task) -> Iterator[tuple[str, Task]]:
+def _others(task: PodTask) -> Iterator[tuple[str, PodTask]]:
     """Other choices of the steward."""
     if task.blind:
         return
@@ -39,7 +39,7 @@ def _others(task: Task) -> Iterator[tuple[str, Task]]:
         yield f"lineages of {2 * task.lineage}", replace(task, lineage=2 * task.lineage)
 
 
-def _figures(label: str, task: Task, made: Made) -> Iterator[tuple[str, float]]:
+def _figures(label: str, task: PodTask, made: MadePods) -> Iterator[tuple[str, float]]:
     people, rows = len(task), len(made.member)
     width = np.zeros(made.lo.shape[1])
     for domain, lo, hi in zip(task.domains, made.lo, made.hi, strict=True):
@@ -48,7 +48,7 @@ def _figures(label: str, task: Task, made: Made) -> Iterator[tuple[str, float]]:
     yield f"frontier {label}: decoys", (rows - people) / rows
 
 
-def _some(task: Task) -> Task:
+def _some(task: PodTask) -> PodTask:
     """Some neighborhoods of a large table."""
     if len(task) <= _PEOPLE:
         return task

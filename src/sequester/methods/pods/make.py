@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.company import complete, group_company, spared
-from sequester.methods.pods.cuts import bounds_of
-from sequester.methods.pods.gather import gather
-from sequester.methods.pods.grouping import group
-from sequester.methods.pods.larger import Benches, attach, join, may_join, new_pods, seat_again, take_seats
-from sequester.methods.pods.many import pair_many
-from sequester.methods.pods.many_classes import group_many
-from sequester.methods.pods.many_company import group_types_of_many
-from sequester.methods.pods.one_type import add_company, group_types
-from sequester.methods.pods.pairing import Singles, cells_of, pair
-from sequester.methods.pods.settled import settled
-from sequester.methods.pods.task import Made, Task
+from sequester.methods.pods.classes.company import complete
+from sequester.methods.pods.classes.one_type import add_company
+from sequester.methods.pods.many.couples import pair_many
+from sequester.methods.pods.pairing.benches import Benches, attach, join, may_join, new_pods, seat_again, take_seats
+from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
+from sequester.methods.pods.pairing.gather import gather
+from sequester.methods.pods.pairing.settled import settled
+from sequester.methods.pods.seated import classes_of
+from sequester.methods.pods.task import MadePods, PodTask
 from sequester.methods.pods.types import Types
 
 Integers = NDArray[np.int64]
@@ -29,19 +26,28 @@ _DEAREST = 1e3
 """A price at which nobody has a decoy who could have a partner."""
 
 _TRIALS = 7
+"""Halvings of the price of a decoy, each of which pairs everybody once: it is then known to a 128th of the range."""
+
 _WIDE = 6
+"""Times as many of the nearest are looked at where decoys are above the budget whatever they cost."""
+
 _SAMPLE = 10_000
-"""People up to whom the price of a decoy is found by trying; of more, on neighborhoods with so many."""
+"""People up to whom the price of a decoy is found by trying; of more, on neighborhoods with so many, to save time."""
+
+_DEARER = (1.0, 1.3)
+"""Times the price that a sample told, until the whole table keeps the budget, too; then none but the needed decoys."""
+
 _ANEW = 60_000
 """People up to whom all couples are made anew; of more, those who are both here stay together, and are exchanged."""
+
 MANY = 60_000
 """People beyond whom couples and classes are made by quick loops, one pass over a matching that others improve."""
 
 
-def make(task: Task) -> Made:
+def make(task: PodTask) -> MadePods:
     """Pods and classes of the records of a task."""
     if task.blind:
-        from sequester.methods.pods.blind import make_blind
+        from sequester.methods.pods.blind.make import make_blind
 
         return make_blind(task)
     types = Types(task.before, task.label_before)
@@ -54,14 +60,14 @@ def make(task: Task) -> Made:
         add_company(benches, task.k)
     else:
         _add_company(benches, task.k)
-    return _classes(task, types, people, benches)
+    return classes_of(task, types, people, benches, large=_is_large(task))
 
 
-def _is_large(task: Task) -> bool:
+def _is_large(task: PodTask) -> bool:
     return task.part_of_many or len(task) > MANY
 
 
-def place_of(task: Task) -> Places:
+def place_of(task: PodTask) -> Places:
     """(records, attributes) where everybody is."""
     place = np.empty((len(task), len(task.domains)))
     for axis, (domain, row) in enumerate(zip(task.domains, task.codes, strict=True)):
@@ -69,7 +75,7 @@ def place_of(task: Task) -> Places:
     return place
 
 
-def _singles(task: Task, types: Types, place: Places) -> Singles:
+def _singles(task: PodTask, types: Types, place: Places) -> Singles:
     """Everybody, with what she brings from before."""
     records = len(task)
     want, kind, seat = (np.full(records, -1, np.int64) for _ in range(3))
@@ -89,7 +95,7 @@ def _singles(task: Task, types: Types, place: Places) -> Singles:
     return Singles(place, label, want, kind, seat, lineage, linked, alone, leaving=_leaving(task))
 
 
-def _leaving(task: Task) -> float:
+def _leaving(task: PodTask) -> float:
     """The share of people of the last release who are not in this one."""
     if not task.before.pods:
         return 0.0
@@ -99,7 +105,7 @@ def _leaving(task: Task) -> float:
     return int((last & ~here).sum()) / max(int(last.sum()), 1)
 
 
-def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benches:
+def _beside(task: PodTask, types: Types, people: Singles, benches: Benches) -> Benches:
     """These pods, and those of everybody who is in none of them."""
     rest = np.setdiff1d(np.arange(len(task)), benches.taken[benches.taken >= 0])
     if len(rest) == len(task):
@@ -110,7 +116,7 @@ def _beside(task: Task, types: Types, people: Singles, benches: Benches) -> Benc
     return benches
 
 
-def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
+def _within_budget(task: PodTask, types: Types, people: Singles) -> Benches:
     """Pods at the lowest price of a decoy that keeps the budget; at the highest, if that does not."""
     best = _share(task, types, people, _DEAREST)
     if _is_large(task):
@@ -132,14 +138,14 @@ def _within_budget(task: Task, types: Types, people: Singles) -> Benches:
             high, best = middle, found if part is task else best
     if part is task:
         return best
-    for dearer in (1.0, 1.3):
+    for dearer in _DEARER:
         found = _share(task, types, people, dearer * high)
         if _decoys(found) <= task.decoys:
             return found
     return best
 
 
-def _sampled(task: Task, people: Singles) -> tuple[Task, Singles]:
+def _sampled(task: PodTask, people: Singles) -> tuple[PodTask, Singles]:
     """Some neighborhoods of a large table, to find a price by."""
     cells = cells_of(people.place, np.arange(len(task)), _SAMPLE // 8, 0)
     draws = np.random.default_rng([task.seed, 1])
@@ -152,7 +158,7 @@ def _decoys(benches: Benches) -> float:
     return float(np.count_nonzero(benches.taken == -1) / np.count_nonzero(benches.taken >= -1))
 
 
-def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int = 1) -> Benches:
+def _share(task: PodTask, types: Types, people: Singles, price: float, *, wide: int = 1) -> Benches:
     """Everybody in a pod: who has a seat with others of her type, newcomers at empty seats or in pods of their own."""
     label, place = people.label, people.place
     seats = np.array([len(labels) for labels in types], np.int64)
@@ -183,7 +189,7 @@ def _share(task: Task, types: Types, people: Singles, price: float, *, wide: int
     return benches
 
 
-def _fill_up(benches: Benches, place: Places, rest: Integers, label: Integers, task: Task, price: float) -> Integers:
+def _fill_up(benches: Benches, place: Places, rest: Integers, label: Integers, task: PodTask, price: float) -> Integers:
     """Others sit where seats of new pods are empty; returns who does not."""
     while len(rest) and (benches.taken == -1).any():
         after = join(benches, place, rest, label, task.bounds, price, task.barred)
@@ -204,7 +210,7 @@ def _room(benches: Benches, people: Singles, most: int) -> Integers:
 
 
 def _couples(
-    task: Task, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
+    task: PodTask, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
 ) -> tuple[Integers, Integers]:
     """Pods of two seats of these people: who sits there, and the labels of the seats."""
     everybody = len(chosen) == len(people)
@@ -234,7 +240,7 @@ def _couples(
     return taken, labels
 
 
-def _intact(task: Task, chosen: Integers) -> Integers:
+def _intact(task: PodTask, chosen: Integers) -> Integers:
     """Partners of the last release who are both here, by their places among these records; -1 for the others."""
     found = np.full(len(chosen), -1, np.int64)
     if not task.before.pods:
@@ -250,7 +256,7 @@ def _intact(task: Task, chosen: Integers) -> Integers:
     return found
 
 
-def _decide_labels(benches: Benches, task: Task, draws: np.random.Generator) -> None:
+def _decide_labels(benches: Benches, task: PodTask, draws: np.random.Generator) -> None:
     """The labels of new pods' empty seats, each drawn evenly among those that fit: never by how frequent they are."""
     offered = np.arange(len(task.bounds))
     known: dict[bytes, NDArray[np.bool_]] = {}
@@ -280,146 +286,3 @@ def _add_company(benches: Benches, k: int) -> None:
         seats = benches.label[:1]
         benches.add(np.where(seats == -2, -2, -1), seats)
         lacking -= int(np.count_nonzero(seats >= 0))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Seated:
-    """Rows by pod: records, then decoys."""
-
-    pod: Integers
-    kind: Integers
-    seat: Integers
-    decoy_label: Integers
-
-
-def _seated(benches: Benches, types: Types, people: Singles) -> _Seated:
-    """Every row's pod, type and seat. New pods get a type: their labels in order."""
-    records = len(people)
-    order = np.argsort(np.where(benches.label >= 0, benches.label, 1 << 40), axis=1, kind="stable")
-    kind = np.full(len(benches), -1, np.int64)
-    for who in benches.taken.T:
-        kind = np.maximum(kind, np.where(who >= 0, people.kind[np.maximum(who, 0)], -1))
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
-    fresh = np.flatnonzero(kind < 0)
-    if len(fresh):
-        ordered = np.take_along_axis(benches.label[fresh], order[fresh], axis=1)
-        unique, which = _different(ordered)
-        numbers = [types.number([one for one in row if one >= 0]) for row in unique.tolist()]
-        kind[fresh] = np.array(numbers, np.int64)[which]
-    # The benches of those who have a seat are in the order of their type.
-    seat = np.broadcast_to(np.arange(order.shape[1]), order.shape).copy()
-    seat[fresh] = rank[fresh]
-    pod, column = np.nonzero(benches.taken >= -1)
-    sits = benches.taken[pod, column]
-    decoy = np.flatnonzero(sits < 0)
-    sits[decoy] = records + np.arange(len(decoy))
-    row = np.empty_like(sits)
-    row[sits] = np.arange(len(sits))
-    pod, column = pod[row], column[row]
-    return _Seated(pod, kind[pod], seat[pod, column], benches.label[pod[records:], column[records:]])
-
-
-def _different(rows: Integers) -> tuple[Integers, Integers]:
-    """The different rows in order, and which of them each is; one number per row where there are few of them."""
-    least, wide = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
-    if wide ** rows.shape[1] > 1 << 24:
-        unique, which = np.unique(rows, axis=0, return_inverse=True)
-        return unique, which.ravel()
-    key = np.zeros(len(rows), np.int64)
-    for column in rows.T:
-        key = key * wide + (column - least)
-    there = np.bincount(key, minlength=wide ** rows.shape[1]) > 0
-    found = np.flatnonzero(there)
-    digits = found[:, None] // wide ** np.arange(rows.shape[1] - 1, -1, -1) % wide
-    return digits + least, (np.cumsum(there) - 1)[key]
-
-
-def _classes(task: Task, types: Types, people: Singles, benches: Benches) -> Made:
-    """Classes of the pods, and everything there is to say about them."""
-    seated = _seated(benches, types, people)
-    records, rows = len(task), len(seated.pod)
-    real = np.arange(rows) < records
-    width = max(len(labels) for labels in types)
-    key = seated.kind * width + seated.seat
-    if task.lineage is not None:
-        linked = _linked_now(people, seated.pod)
-        key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
-    shown = np.concatenate([people.label, seated.decoy_label])
-    if _is_large(task) and task.accompanied:
-        need = max(task.k, task.inferred)
-        member, pod = group_types_of_many(people.place, seated.pod, seated.kind, shown, need), seated.pod
-    elif _is_large(task) and not task.one_type:
-        member, pod = group_many(people.place, seated.pod, task.k), seated.pod
-    else:
-        where = np.vstack([people.place, people.place[_like(seated.pod, records)]])
-        if task.one_type:
-            member, pod = group_types(where, real, seated.pod, key, task.k, seated.kind)
-        elif task.accompanied:
-            member, pod = group_company(where, real, seated.pod, key, shown, task.k, task.inferred)
-        else:
-            member, pod = group(where, real, seated.pod, key, task.k)
-    idle = _idle(member, pod, real, task.k)
-    if task.accompanied and idle.any():
-        idle = spared(member, pod, shown, idle, task.inferred)
-    kept = np.flatnonzero(~idle)
-    rows = len(kept)
-    member, pod = (_numbered(one[kept]) for one in (member, pod))
-    lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0
-    like = np.where(lonely, _like(member, records), _like(pod, records))
-    lo, hi = bounds_of(np.ascontiguousarray(task.codes.T), member[:records], int(member.max()) + 1)
-    return Made(
-        member=member.astype(np.int32),
-        lo=np.ascontiguousarray(lo.T),
-        hi=np.ascontiguousarray(hi.T),
-        pod=pod.astype(np.int32),
-        type=seated.kind[kept].astype(np.int32),
-        seat=seated.seat[kept].astype(np.int32),
-        decoy_person=np.full(rows - records, -1, np.int64),
-        decoy_label=seated.decoy_label[kept[records:] - records].astype(np.int32),
-        decoy_like=like,
-        facts={"decoys": float(rows - records)},
-    )
-
-
-def _numbered(keys: Integers) -> Integers:
-    """The same keys, from 0 on and without gaps."""
-    there = np.zeros(int(keys.max()) + 1, np.bool_)
-    there[keys] = True
-    return np.asarray((np.cumsum(there) - 1)[keys])
-
-
-def _idle(member: Integers, pod: Integers, real: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:
-    """Rows of pods in which people have found each other and left decoys alone, where the class has k rows without."""
-    size, people = np.bincount(pod), np.bincount(pod[real], minlength=int(pod.max()) + 1)
-    rows, of_pod = np.bincount(member), np.zeros(len(size), np.int64)
-    of_pod[pod] = member
-    idle = np.zeros(len(size), np.bool_)
-    for one in np.flatnonzero((people == 0) & (size > 0)).tolist():
-        if rows[of_pod[one]] - size[one] >= k:
-            idle[one] = True
-            rows[of_pod[one]] -= size[one]
-    return np.asarray(idle[pod])
-
-
-def _like(pod: Integers, records: int) -> Integers:
-    """Per decoy, a record of its pod; anybody where there is none."""
-    of = np.zeros(int(pod.max(initial=-1)) + 1, np.int64)
-    of[pod[:records][::-1]] = np.arange(records)[::-1]
-    found: Integers = of[pod[records:]]
-    return found
-
-
-def _linked_now(people: Singles, pod: Integers) -> Integers:
-    """The lineage of every row, this release's pods included."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    pods, rows = int(pod.max()) + 1, len(pod)
-    old = np.flatnonzero(people.lineage >= 0)
-    one = np.concatenate([np.arange(rows), old])
-    other = np.concatenate([rows + pod, rows + pods + people.lineage[old]])
-    size = rows + pods + int(people.lineage.max(initial=-1)) + 1
-    links = coo_array((np.ones(len(one), np.int8), (one, other)), shape=(size, size))
-    found: Integers = connected_components(links, directed=False)[1][:rows].astype(np.int64)
-    return found

@@ -17,7 +17,7 @@ Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bounds:
+class LabelBounds:
     """What is promised about labels.
 
     answers  (views, labels) the answer that a label gives in every view with a bound, -1 where it has none
@@ -81,7 +81,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Task:
+class PodTask:
     """The table to publish, and everything published before.
 
     codes     (attributes, records)
@@ -101,7 +101,7 @@ class Task:
     codes: Numbers
     domains: tuple[Hierarchy, ...]
     label: Numbers
-    bounds: Bounds
+    bounds: LabelBounds
     person: NDArray[np.int64]
     before: Seats
     label_before: Numbers
@@ -126,7 +126,7 @@ class Task:
         fewest = max(int(self.bounds.seats().min(initial=self.inferred)), min(self.inferred, 2))
         return not self.blind and not self.one_type and self.inferred > fewest
 
-    def of(self, rows: NDArray[np.int64]) -> Task:
+    def of(self, rows: NDArray[np.int64]) -> PodTask:
         """The same of some of the records."""
         barred = None if self.barred is None else self.barred[rows]
         codes = np.ascontiguousarray(self.codes[:, rows])
@@ -134,7 +134,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Made:
+class MadePods:
     """Classes of the records and, after them, of decoys.
 
     member, pod, type, seat  per row: the records, then the decoys

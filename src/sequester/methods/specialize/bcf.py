@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import is_halved
 from sequester.history.history import History
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.class_guard.limits import EQUAL, Limits
+from sequester.methods.class_guard.limits import Limits
 from sequester.methods.specialize.bcf_kernels import Before
 
 Ints = NDArray[np.int32]
@@ -95,7 +96,7 @@ def _cover(values: Longs, size: int) -> tuple[Longs, Longs] | None:
 
 def _fits(values: Longs, domain: Hierarchy) -> bool:
     """Whether values are nested with the groups of the taxonomy: inside one, or several whole ones."""
-    if domain.height == 1 and domain.kind in ("number", "date"):
+    if is_halved(domain):
         return True  # cut at the edges of earlier releases first
     lo, hi = values.T
     for starts in domain.starts:
@@ -201,50 +202,26 @@ def _alone(past: Past, cuts: Cuts, views: Sequence[int], one: int, other: int) -
 def limits_of(past: Past, guard: ClassGuard, views: Sequence[int]) -> tuple[Limits, Mask]:
     """The criteria of the guard over the values of these histories, and per view whether there are any.
 
-    Closeness is left out: it compares with the whole table, which nothing is excluded from.
+    What compares with the whole table, as closeness does, is left out: nothing is excluded from that.
     """
-    widths = [len(past.histories[view].values) for view in views]
-    first = np.cumsum([0, *widths]).astype(np.int64)
-    count, own = len(views), guard.limits
-    numerator, denominator = np.ones(int(first[-1]), np.int64), np.zeros(int(first[-1]), np.int64)
-    distinct, recursive_l = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    entropy = np.zeros(count, np.float64)
-    recursive = np.zeros(count, np.int64), np.ones(count, np.int64)
+    own, limits = guard.limits, Limits.only(guard.limits.k, [len(past.histories[view].values) for view in views])
     unused = list(range(guard.values.shape[1]))
     for place, view in enumerate(views):
-        inside = slice(int(first[place]), int(first[place + 1]))
+        inside = slice(int(limits.first[place]), int(limits.first[place + 1]))
+        numerator, denominator = limits.numerator[inside], limits.denominator[inside]
         bounds = past.histories[view].bounds
         if any(bound < 1 for bound in {id(bound): bound for bound in bounds}.values()):
-            numerator[inside] = [bound.numerator for bound in bounds]
-            denominator[inside] = [bound.denominator if bound < 1 else 0 for bound in bounds]
+            numerator[:] = [bound.numerator for bound in bounds]
+            denominator[:] = [bound.denominator if bound < 1 else 0 for bound in bounds]
         match = next((one for one in unused if _same(guard.values[:, one], past.value[view])), None)
         if match is None:
             continue
         unused.remove(match)
         codes, of = np.unique(past.value[view], return_index=True)
         theirs = guard.values[of, match]
-        numerator[inside][codes], denominator[inside][codes] = own.numerator[theirs], own.denominator[theirs]
-        distinct[place], entropy[place] = own.distinct[match], own.entropy[match]
-        recursive_l[place] = own.recursive_l[match]
-        recursive[0][place], recursive[1][place] = own.recursive_numerator[match], own.recursive_denominator[match]
-    limits = Limits(
-        k=own.k,
-        first=first,
-        numerator=numerator,
-        denominator=denominator,
-        distinct=distinct,
-        entropy=entropy,
-        recursive_l=recursive_l,
-        recursive_numerator=recursive[0],
-        recursive_denominator=recursive[1],
-        closeness=np.full(count, -1.0),
-        distance=np.full(count, EQUAL, np.int64),
-        reference=np.zeros(int(first[-1]), np.float64),
-        groups=np.zeros((1, int(first[-1])), np.int32),
-        heights=np.zeros(count, np.int64),
-    )
-    bounded = np.array([bool((denominator[a:b] > 0).any()) for a, b in pairwise(first.tolist())], np.bool_)
-    return limits, bounded | (distinct > 1) | (entropy > 0) | (recursive_l > 0)
+        numerator[codes], denominator[codes] = own.numerator[theirs], own.denominator[theirs]
+        limits.take_view(place, own, match)
+    return limits, limits.demanding()
 
 
 def _same(one: Ints, other: Ints) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sequester.kernels import helper
-from sequester.methods.class_guard.limits import Limits, safe
+from sequester.methods.class_guard.limits import keeps_view
 
 YES, NO, NOT_NOW = 0, 1, 2
 MANY = np.int64(1 << 40)
@@ -145,7 +145,7 @@ def _keeps_meet(rows, view, values, before, demand, room):  # type: ignore[no-un
         if before.first[view] <= value < before.first[view + 1]:
             room.left[value] = min(room.counts[value], rows[value])
             total += room.left[value]
-    kept = keeps_view(total, view, demand, room)
+    kept = keeps_view(room.left, total, view, demand.limits)
     for value in values:
         room.left[value] = 0
     return kept
@@ -171,29 +171,6 @@ def keeps_remaining(pasts, values, before, demand, room):  # type: ignore[no-unt
             if present > 1 and not keeps_subsets(past, view, values, before, demand, room):
                 return NOT_NOW, False
     return YES, False
-
-
-@helper
-def keeps_view(total, view, demand, room):  # type: ignore[no-untyped-def]
-    """Whether the rows in room.left, as many as `total`, keep the criteria of one view."""
-    limits = demand.limits
-    one = Limits(
-        0,
-        limits.first[view : view + 2],
-        limits.numerator,
-        limits.denominator,
-        limits.distinct[view : view + 1],
-        limits.entropy[view : view + 1],
-        limits.recursive_l[view : view + 1],
-        limits.recursive_numerator[view : view + 1],
-        limits.recursive_denominator[view : view + 1],
-        limits.closeness[view : view + 1],
-        limits.distance[view : view + 1],
-        limits.reference,
-        limits.groups,
-        limits.heights[view : view + 1],
-    )
-    return safe(room.left, total, one)
 
 
 @helper

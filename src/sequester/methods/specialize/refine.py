@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds import is_halved
 from sequester.errors import PolicyError, Problem
 from sequester.methods.cells import Cells
 from sequester.methods.class_guard.guard import ClassGuard
@@ -26,7 +27,7 @@ from sequester.methods.costs import penalty
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
-    from sequester.policy.model import Specialize
+    from sequester.policy.methods import Specialize
 
 Loss = Literal["ncp", "precision", "entropy"]
 Score = Literal["loss", "discernibility", "information-gain", "loss-per-anonymity"]
@@ -332,7 +333,7 @@ class Taxonomy:
         self._below = np.append(0, np.cumsum(frequency))
         # sum of f log f, so that the entropy inside any interval is two look-ups
         self._bits = np.append(0.0, np.cumsum(frequency * np.log2(np.maximum(frequency, 1))))
-        self.halved = domain.height == 1 and domain.kind in ("number", "date")
+        self.halved = is_halved(domain)
 
     def children(self, first: int, last: int) -> NDArray[np.int64]:
         """Where the parts of an interval begin; only its own beginning when it cannot be cut."""

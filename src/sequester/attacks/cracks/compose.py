@@ -1,0 +1,261 @@
+"""Findings of forward, cross and backward attacks: pairs of releases first, then what several pairs give together.
+
+With more than two releases the best a neighbor can do is not known to be computable in reasonable time (a single value
+and three cuts without newcomers already make three-way tables). What is reported are attacks that work, so numbers are
+upper bounds of the rows that remain: every pair of releases on its own, and for every group of people with the same
+history the compositions of Fung et al., section 7.1. All attacks on one target count people with the target's
+quasi-identifier, presence and value in one world, so per value the smallest count of any of them remains: a B-attack
+followed by an F- or C-attack is their minimum, and so are micro attacks of releases the paper does not combine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.attacks import words
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest, whole_rows
+from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
+from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers.buddies import Classes, Counts
+from sequester.history import History
+
+Way = Literal["forward", "cross", "backward"]
+
+_MANY = int(np.iinfo(np.int64).max >> 8)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Targets:
+    """Groups of targets of one pair of releases: their classes (-1 for absence) and the rows that remain for them."""
+
+    first: Classes
+    second: Classes
+    remaining: Counts
+
+    def pick(self, chosen: Counts) -> _Targets:
+        return _Targets(self.first[chosen], self.second[chosen], self.remaining[chosen])
+
+
+def search(history: History, attack: Way, *, semantics: Semantics) -> Result:
+    """One of the three attacks on all pairs of releases and, where people are known, on their whole histories.
+
+    The measure is the least number of rows that remain for a target, None when nobody can be one. Without people, and
+    as printed, one finding per class of the release whose rows are cracked tells the worst partner. Compositions are
+    told where no single attack leaves too few rows, and where they leave the least of all.
+    """
+    comparisons = compare(history)
+    findings: list[Finding] = []
+    least: list[int] = []
+    for comparison in comparisons:
+        targets = _list_targets(comparison, attack, paper=semantics == "paper")
+        total = targets.remaining.sum(axis=1)
+        if len(total) == 0:
+            continue
+        least.append(int(total.min()))
+        if attack != "backward" and (semantics == "paper" or history.trajectories is None):
+            total = _keep_worst(targets.second if attack == "cross" else targets.first, total)
+        findings += _tell_pairs(comparison, attack, targets.pick(np.flatnonzero(total < history.fewest)))
+    if semantics == "exact" and len(history) > 2 and history.trajectories is not None:
+        composed = _compose(history, comparisons, attack)
+        if len(composed.total):
+            worst = int(composed.total.argmin())
+            told = composed.alone >= history.fewest
+            told[worst] |= int(composed.total[worst]) < min(least)
+            least.append(int(composed.total[worst]))
+            findings += _tell_composed(
+                history, comparisons, attack, composed.pick(told & (composed.total < history.fewest))
+            )
+    return Result(findings, min(least, default=None))
+
+
+def _list_targets(comparison: Comparison, attack: Way, *, paper: bool) -> _Targets:
+    if attack == "backward":
+        if paper:
+            classes, remaining = np.arange(len(comparison.after), dtype=np.int32), closed_unforced(comparison)
+        else:
+            classes, remaining = comparison.joined, comparison.unforced
+        return _Targets(np.full(len(classes), -1, np.int32), classes, remaining)
+    if paper:
+        return _Targets(*comparison.comparable, closed_between(comparison))
+    return _Targets(*comparison.pairs, comparison.remaining)
+
+
+def _keep_worst(classes: Classes, total: Counts) -> Counts:
+    """The totals, of equal classes only the first smallest; others become too large to report."""
+    order = np.lexsort((total, classes))
+    repeated = np.r_[False, classes[order][1:] == classes[order][:-1]]
+    kept = total.copy()
+    kept[order[repeated]] = _MANY
+    return kept
+
+
+def _tell_pairs(comparison: Comparison, attack: Way, targets: _Targets) -> Iterator[Finding]:
+    releases = (comparison.first, comparison.second)
+    rows = zip(targets.first.tolist(), targets.second.tolist(), targets.remaining.tolist(), strict=True)
+    for first, second, remaining in rows:
+        places = [place for place in zip(releases, (first, second), strict=True) if place[1] >= 0]
+        people = comparison.people(first, second)
+        yield _tell(comparison.history, attack, releases, places=places, remaining=remaining, people=people)
+
+
+def _tell(
+    history: History,
+    attack: Way,
+    releases: tuple[int, ...],
+    *,
+    places: list[tuple[int, int]],
+    remaining: list[int],
+    people: tuple[Any, ...],
+) -> Finding:
+    counts = [history.releases[release].counts[number].tolist() for release, number in places]
+    names = history.values
+    if not history.permanent:
+        counts, names = [[sum(part)] for part in counts], ("any value",)
+    rows = {name: list(of_value) for name, *of_value in zip(names, *counts, strict=True) if any(of_value)}
+    return Finding(
+        attack=attack,
+        adversary="neighbor",
+        releases=tuple(release + 1 for release in releases),
+        required=history.fewest,
+        observed=sum(remaining),
+        classes=tuple((release + 1, number + 1) for release, number in places),
+        people=people,
+        witness={
+            "rows": rows,
+            "remaining": {name: left for name, left in zip(names, remaining, strict=True) if name in rows},
+        },
+        attribute=history.attribute,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Composed:
+    """Trajectories for which several attacks together leave fewer rows (`total`) than the best one does `alone`."""
+
+    number: Counts
+    remaining: Counts
+    total: Counts
+    alone: Counts
+
+    def pick(self, chosen: NDArray[np.bool_]) -> _Composed:
+        return _Composed(self.number[chosen], self.remaining[chosen], self.total[chosen], self.alone[chosen])
+
+
+def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _Composed:
+    path = history.known_trajectories.path
+    width = len(history.values) if history.permanent else 1
+    between, joining = _Meet.of(len(path), width), _Meet.of(len(path), width)
+    for comparison in comparisons:
+        _meet_pair(comparison, path, between=between, joining=joining)
+    if attack == "backward":
+        meet, alone, target = joining.rows, joining.alone, joining.alone < _MANY
+    else:
+        meet, alone = np.minimum(between.rows, joining.rows), np.minimum(between.alone, joining.alone)
+        target = between.alone < _MANY
+    total = np.where(target[:, None], meet, 0).sum(axis=1)
+    worse = np.flatnonzero(target & (total < alone))
+    return _Composed(worse, meet[worse], total[worse], alone[worse])
+
+
+def _tell_composed(
+    history: History, comparisons: list[Comparison], attack: Way, composed: _Composed
+) -> Iterator[Finding]:
+    order = np.argsort(history.known_trajectories.of, kind="stable")
+    starts = np.searchsorted(history.known_trajectories.of[order], composed.number)
+    ends = starts + history.known_trajectories.size[composed.number]
+    for row, number in enumerate(composed.number.tolist()):
+        path = history.known_trajectories.path[number]
+        present = np.flatnonzero(path >= 0).tolist()
+        used = {comparison.first for comparison in comparisons if _joins(comparison, path)} | set(present)
+        yield _tell(
+            history,
+            attack,
+            tuple(sorted(used)),
+            places=[(release, int(path[release])) for release in present],
+            remaining=composed.remaining[row].tolist(),
+            people=tuple(history.people[person] for person in order[starts[row] : ends[row]].tolist()),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Meet:
+    """Per trajectory, the rows per value no attack so far excludes, and the fewest that one attack alone leaves."""
+
+    rows: Counts
+    alone: Counts
+
+    @classmethod
+    def of(cls, trajectories: int, values: int) -> _Meet:
+        return cls(np.full((trajectories, values), _MANY), np.full(trajectories, _MANY))
+
+    def add(self, chosen: Counts, remaining: Counts) -> None:
+        self.rows[chosen] = np.minimum(self.rows[chosen], remaining)
+        self.alone[chosen] = np.minimum(self.alone[chosen], remaining.sum(axis=1))
+
+
+def _meet_pair(comparison: Comparison, path: Classes, *, between: _Meet, joining: _Meet) -> None:
+    first, second = path[:, comparison.first], path[:, comparison.second]
+    if comparison.bounded:
+        both = np.flatnonzero((first >= 0) & (second >= 0))
+        between.add(both, np.minimum(comparison.before[first[both]], comparison.after[second[both]]))
+        return
+    width = len(comparison.after)
+    known = comparison.pairs[0].astype(np.int64) * width + comparison.pairs[1]
+    key = np.where((first >= 0) & (second >= 0), first.astype(np.int64) * width + second, -1)
+    chosen = np.flatnonzero(np.isin(key, known))
+    between.add(chosen, comparison.remaining[np.searchsorted(known, key[chosen])])
+    chosen = np.flatnonzero((first < 0) & np.isin(second, comparison.joined))
+    joining.add(chosen, comparison.unforced[np.searchsorted(comparison.joined, second[chosen])])
+
+
+def _joins(comparison: Comparison, path: Classes) -> bool:
+    """Whether people of this path joined between two releases that a B-attack can use."""
+    absent, there = path[comparison.first] < 0, path[comparison.second] >= 0
+    return bool(absent and there and len(comparison.joined))
+
+
+def tell_cracks(finding: Finding, history: History) -> str:
+    """Which rows are excluded, and how many remain."""
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, the classes below are somebody's, since rows fit nowhere "
+            "else. Rows of the two releases stand for the same people where they can; those that cannot be that "
+            f"person's are excluded, and {finding.observed:g} remain that may be."
+        )
+    return (
+        "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
+        f"target's are excluded, and {finding.observed:g} remain for {words.names(finding.people)}."
+    )
+
+
+def unknown_neighbors(history: History) -> str:
+    """Why there was nobody to look at."""
+    if history.trajectories is None:
+        return "who is in which class is not known, and nobody is certain to be where it would tell something"
+    return NOBODY_IN_COMMON
+
+
+def declare(
+    way: Way,
+    title: str,
+    find: Callable[..., Result],
+    nothing: Callable[[History], str] = unknown_neighbors,
+) -> Attack:
+    """One of the three attacks: they ask the same of different targets."""
+    return Attack(
+        name=way,
+        adversary="neighbor",
+        title=title,
+        find=lambda history, asked: find(history, semantics=asked.semantics),
+        smallest=True,
+        required=fewest,
+        values="permanent",
+        looks_at=whole_rows,
+        story=tell_cracks,
+        nothing=nothing,
+    )

@@ -1,0 +1,1 @@
+"""Pods for readers who know the method."""

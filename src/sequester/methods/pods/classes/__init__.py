@@ -1,0 +1,1 @@
+"""Which pods share a class, and who changes places."""

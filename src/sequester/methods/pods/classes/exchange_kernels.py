@@ -1,0 +1,123 @@
+"""People with the same seat change places: both classes stay unions of pods.
+
+Those may who have the same type and seat (and lineage, where that is bounded). Rows about nobody have no place of their
+own, and widen no box.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.kernels import helper, kernel
+
+Integers = NDArray[np.int64]
+Places = NDArray[np.float64]
+
+_LESS = 1e-9
+"""What must be saved for anybody to change places: sums in another order differ by less."""
+
+
+class ClassRows(NamedTuple):
+    """Rows by class, as they are by now.
+
+    member, pod    per row
+    order, start   rows in the order of their classes, and where each class begins; `at` is every row's place there
+    place, real    per row (with attributes) where it is, and whether it is about somebody
+    people, width  per class, its people and the summed widths of its box
+    """
+
+    member: Integers
+    pod: Integers
+    order: Integers
+    start: Integers
+    at: Integers
+    place: Places
+    real: NDArray[np.bool_]
+    people: Integers
+    width: Places
+
+
+class Seatmates(NamedTuple):
+    """Who may change places: rows by seat, and where those of each seat begin.
+
+    near  (rows, any) with whom somebody may, -1 for none; without columns, everybody with the same seat
+    """
+
+    order: Integers
+    begin: Integers
+    near: Integers
+
+
+@helper
+def _class_width(rows: ClassRows, cls: int, skip: int, add: int) -> float:
+    """Summed widths of a class of rows, with one of them in another's place (-1: as it is)."""
+    order, place, real = rows.order, rows.place, rows.real
+    first, last = rows.start[cls], rows.start[cls + 1]
+    total = 0.0
+    for axis in range(place.shape[1]):
+        least, most = np.inf, -np.inf
+        for at in range(first, last):
+            row = order[at]
+            if row == skip:
+                row = add
+            if real[row]:
+                least, most = min(least, place[row, axis]), max(most, place[row, axis])
+        if most > least:
+            total += min(most - least, 1.0)
+    return total
+
+
+@helper
+def _try_places(rows: ClassRows, one: int, other: int) -> int:
+    """Let two rows change places if less is lost then; returns whether they did."""
+    member, people, width, pod, at = rows.member, rows.people, rows.width, rows.pod, rows.at
+    here, there = member[one], member[other]
+    if here == there or not (rows.real[one] or rows.real[other]):
+        return 0
+    first, second = _class_width(rows, here, one, other), _class_width(rows, there, other, one)
+    more = np.int64(rows.real[other]) - np.int64(rows.real[one])
+    now = width[here] * people[here] + width[there] * people[there]
+    if first * (people[here] + more) + second * (people[there] - more) >= now - _LESS:
+        return 0
+    rows.order[at[one]], rows.order[at[other]] = other, one
+    at[one], at[other] = at[other], at[one]
+    member[one], member[other] = there, here
+    pod[one], pod[other] = pod[other], pod[one]
+    people[here] += more
+    people[there] -= more
+    width[here], width[there] = first, second
+    return 1
+
+
+@helper
+def _change_places(rows: ClassRows, mates: Seatmates, place: int, last: int) -> int:
+    """Whoever is at this place of the order tries everybody behind her, or those who are near; returns how often."""
+    one, columns = mates.order[place], mates.near.shape[1]
+    moved = 0
+    for step in range(columns if columns else last - place - 1):
+        other = mates.near[one, step] if columns else mates.order[place + 1 + step]
+        if other < 0:
+            break
+        moved += _try_places(rows, one, other)
+    return moved
+
+
+@kernel
+def exchange(rows: ClassRows, mates: Seatmates, passes: int) -> int:
+    """People with the same seat change places while that loses less; returns how often. Changes `rows`."""
+    for cls in range(rows.width.size):
+        rows.width[cls] = _class_width(rows, cls, -1, -1)
+    changed = 0
+    for _ in range(passes):
+        moved = 0
+        for seat in range(mates.begin.size - 1):
+            last = mates.begin[seat + 1]
+            for place in range(mates.begin[seat], last):
+                moved += _change_places(rows, mates, place, last)
+        changed += moved
+        if moved == 0:
+            break
+    return changed

@@ -1,0 +1,1 @@
+"""Pods and classes of many people, by quick loops that threads share."""

@@ -1,0 +1,1 @@
+"""Who shares a pod with whom."""

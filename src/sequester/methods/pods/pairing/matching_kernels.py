@@ -1,0 +1,264 @@
+"""The compiled loops of `matching`: cheapest assignments, couples out of their cycles, and partners exchanged."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.kernels import helper, kernel
+
+Integers = NDArray[np.int64]
+Costs = NDArray[np.float64]
+
+_PASSES = 30
+"""How often partners are exchanged at most. It ends by itself, since each exchange costs less; this bounds the time."""
+
+_LESS = 1e-9
+"""What must be saved for partners to be exchanged: sums in another order differ by less."""
+
+
+class Arcs(NamedTuple):
+    """Who may go with whom: those from start[i] to start[i + 1] are i's, each with a cost."""
+
+    start: Integers
+    to: Integers
+    cost: Costs
+
+
+class Search(NamedTuple):
+    """What is known of a cheapest assignment so far.
+
+    of_row, of_column  whom each is assigned to, -1
+    u, v               potentials of rows and columns: no arc costs less than both together
+    far, before        per column the way to it, and the row it is reached from
+    state              per column 0, or 1 if it is reached, or 2 if no shorter way to it is left
+    touched            the columns that are reached
+    """
+
+    of_row: Integers
+    of_column: Integers
+    u: Costs
+    v: Costs
+    far: Costs
+    before: Integers
+    state: Integers
+    touched: Integers
+
+
+class Heap(NamedTuple):
+    """Columns by the way to them, the nearest first; of equal ways the lower number."""
+
+    way: Costs
+    column: Integers
+
+
+@helper
+def _before(heap: Heap, one: int, other: int) -> bool:
+    """Whether an entry of a heap is nearer than another."""
+    here, there = heap.way[one], heap.way[other]
+    return bool(here < there or (here == there and heap.column[one] < heap.column[other]))
+
+
+@helper
+def _swap(heap: Heap, one: int, other: int) -> None:
+    heap.way[one], heap.way[other] = heap.way[other], heap.way[one]
+    heap.column[one], heap.column[other] = heap.column[other], heap.column[one]
+
+
+@helper
+def _push(heap: Heap, size: int, way: float, column: int) -> None:
+    """Add an entry to a heap that has so many."""
+    heap.way[size], heap.column[size] = way, column
+    at = size
+    while at > 0 and _before(heap, at, (at - 1) // 2):
+        _swap(heap, at, (at - 1) // 2)
+        at = (at - 1) // 2
+
+
+@helper
+def _drop(heap: Heap, size: int) -> None:
+    """Take the nearest out of a heap that has so many."""
+    _swap(heap, 0, size - 1)
+    at = 0
+    while 2 * at + 1 < size - 1:
+        child = 2 * at + 1
+        if child + 1 < size - 1 and _before(heap, child + 1, child):
+            child += 1
+        if not _before(heap, child, at):
+            break
+        _swap(heap, child, at)
+        at = child
+
+
+@helper
+def _assign_at_once(arcs: Arcs, search: Search) -> None:
+    """Every row gets a cheapest column that is still free, if there is one."""
+    for row in range(search.of_row.size):
+        least = np.inf
+        for arc in range(arcs.start[row], arcs.start[row + 1]):
+            least = min(least, arcs.cost[arc])
+        search.u[row] = least
+        for arc in range(arcs.start[row], arcs.start[row + 1]):
+            if arcs.cost[arc] == least and search.of_column[arcs.to[arc]] < 0:
+                search.of_row[row], search.of_column[arcs.to[arc]] = arcs.to[arc], row
+                break
+
+
+@helper
+def _nearest_free(arcs: Arcs, search: Search, heap: Heap, source: int) -> tuple[int, int]:
+    """The free column that is nearest to a row along arcs and back, and how many columns were reached."""
+    far, state, u, v = search.far, search.state, search.u, search.v
+    row, reached, size, touched = source, 0.0, 0, 0
+    while True:
+        for arc in range(arcs.start[row], arcs.start[row + 1]):
+            to = arcs.to[arc]
+            if state[to] == 2:
+                continue
+            way = reached + max(arcs.cost[arc] - u[row] - v[to], 0.0)
+            if way < far[to]:
+                if state[to] == 0:
+                    state[to], search.touched[touched] = 1, to
+                    touched += 1
+                far[to], search.before[to] = way, row
+                _push(heap, size, way, to)
+                size += 1
+        # Columns that were pushed again wait behind, with the longer way.
+        while state[heap.column[0]] == 2:
+            _drop(heap, size)
+            size -= 1
+        reached, to = heap.way[0], heap.column[0]
+        _drop(heap, size)
+        size -= 1
+        if search.of_column[to] < 0:
+            return to, touched
+        state[to] = 2
+        row = search.of_column[to]
+
+
+@kernel
+def assign(arcs: Arcs, search: Search, heap: Heap) -> None:
+    """The cheapest assignment of all rows, by shortest augmenting paths; there must be one. Changes `search`."""
+    of_row, of_column, far = search.of_row, search.of_column, search.far
+    _assign_at_once(arcs, search)
+    for source in range(of_row.size):
+        if of_row[source] >= 0:
+            continue
+        at, touched = _nearest_free(arcs, search, heap, source)
+        reached = far[at]
+        search.u[source] += reached
+        for place in range(touched):
+            to = search.touched[place]
+            if search.state[to] == 2:
+                search.u[of_column[to]] += reached - far[to]
+                search.v[to] -= reached - far[to]
+        for place in range(touched):
+            to = search.touched[place]
+            far[to], search.state[to] = np.inf, 0
+        row = -1
+        while row != source:
+            row = search.before[at]
+            following = of_row[row]
+            of_row[row], of_column[at] = at, row
+            at = following
+
+
+@helper
+def _cost_between(arcs: Arcs, one: int, other: int) -> float:
+    """What a pair costs; infinite if it may not be."""
+    cost = np.inf
+    for arc in range(arcs.start[one], arcs.start[one + 1]):
+        if arcs.to[arc] == other:
+            cost = arcs.cost[arc]
+            break
+    return cost
+
+
+@helper
+def _cheaper_half(cycle: Integers, price: Costs, length: int, alone: Costs) -> int:
+    """Where the couples of a cycle begin: of an even one at the first or the second, of an odd one after anybody."""
+    is_odd = length % 2
+    best, best_begin = np.inf, 0
+    for first in range(length if is_odd else 2):
+        total, begin = (alone[cycle[first]], first + 1) if is_odd else (0.0, first)
+        for place in range(begin, begin + length - 1, 2):
+            total += price[place % length]
+        if total < best:
+            best, best_begin = total, begin
+    return best_begin
+
+
+@kernel
+def split_cycles(follows: Integers, arcs: Arcs, alone: Costs, partner: Integers, cycle: Integers, price: Costs) -> None:
+    """The cheaper half of every cycle of an assignment; of an odd one the person is left whose loss is least.
+
+    follows         whom everybody is assigned to
+    partner         -1 for everybody, and is changed
+    cycle, price    room for those of one cycle, and what each costs with the next
+    """
+    for first in range(follows.size):
+        length, at = 0, first
+        while follows[at] >= 0:
+            cycle[length] = at
+            length += 1
+            following = follows[at]
+            # Whoever was seen follows nobody.
+            follows[at] = -1
+            at = following
+        if length < 2:
+            continue
+        for place in range(length):
+            price[place] = _cost_between(arcs, cycle[place], cycle[(place + 1) % length])
+        begin = _cheaper_half(cycle, price, length, alone)
+        for place in range(begin, begin + length - 1, 2):
+            here, then = cycle[place % length], cycle[(place + 1) % length]
+            if price[place % length] < alone[here] + alone[then]:
+                partner[here], partner[then] = then, here
+
+
+@helper
+def _price_of(arcs: Arcs, alone: Costs, one: int, mate: int) -> float:
+    """What somebody and her partner cost as they are; nobody (-1) costs nothing."""
+    price = 0.0
+    if one >= 0:
+        price = alone[one] if mate < 0 else _cost_between(arcs, one, mate)
+    return price
+
+
+@helper
+def _exchange(partner: Integers, arcs: Arcs, alone: Costs, one: int, arc: int) -> int:
+    """Make a couple along an arc, and of those whom they leave if they fit, if that costs less; returns whether."""
+    other = arcs.to[arc]
+    mine, theirs = partner[one], partner[other]
+    now = _price_of(arcs, alone, one, mine) + _price_of(arcs, alone, other, theirs)
+    left = _price_of(arcs, alone, mine, -1) + _price_of(arcs, alone, theirs, -1)
+    joined = False
+    if mine >= 0 and theirs >= 0:
+        together = _cost_between(arcs, mine, theirs)
+        if together < left:
+            left, joined = together, True
+    if arcs.cost[arc] + left >= now - _LESS:
+        return 0
+    partner[one], partner[other] = other, one
+    if mine >= 0:
+        partner[mine] = theirs if joined else -1
+    if theirs >= 0:
+        partner[theirs] = mine if joined else -1
+    return 1
+
+
+@kernel
+def exchange_partners(partner: Integers, arcs: Arcs, alone: Costs) -> int:
+    """Two couples exchange partners, or somebody alone takes one's place, while that costs less. Changes `partner`."""
+    changed = 0
+    for _ in range(_PASSES):
+        moved = 0
+        for one in range(partner.size):
+            for arc in range(arcs.start[one], arcs.start[one + 1]):
+                if arcs.to[arc] != partner[one]:
+                    moved += _exchange(partner, arcs, alone, one, arc)
+        changed += moved
+        if moved == 0:
+            break
+    return changed
