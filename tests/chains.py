@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ class Chain:
     points: np.ndarray
     value: np.ndarray
     present: np.ndarray
-    protect: dict[str, object]
+    protect: dict[str, Any]
     links: np.ndarray
     history: History = field(init=False)
 
@@ -168,7 +169,7 @@ def chains(
     for release in range(number):
         if not present[release].any():
             present[release:, 0] = True
-    protect: dict[str, object] = {"k": draw(st.sampled_from(ks))}
+    protect: dict[str, Any] = {"k": draw(st.sampled_from(ks))}
     if criteria:
         other = draw(st.sampled_from(["none", "none", "entropy", "recursive", "alpha"]))
         # Diversity and alpha alone bound nothing over releases, and are refused.
@@ -255,7 +256,7 @@ def random_chain(
     if returning:
         present &= (when != random.integers(1, number + 1, count)) | (random.random(count) > returning)
     present[:, 0] = True
-    protect: dict[str, object] = {"k": int(random.integers(2, 4))}
+    protect: dict[str, Any] = {"k": int(random.integers(2, 4))}
     if criteria and random.random() < 0.5:
         protect["confidence"] = float(random.choice([0.5, 0.6, 0.75]))
     if criteria and random.random() < 0.3:

@@ -50,7 +50,7 @@ COLUMNS: dict[str, Any] = {
 }
 # Newcomers, leavers and people who return, in numbers that can be hidden.
 TABLES = (np.arange(0, 260), np.arange(60, 360), np.r_[0:40, 120:420])
-CHANGING = {
+CHANGING: dict[str, Any] = {
     "attributes__illness": {"role": "sensitive", "values": "transient", "ordinary": ["flu", "cold", "cough"]},
     "protect": {"k": 3, "against": ["lifetime"], "lifetime": {"l": 1.5, "releases": 4}},
     "method": {"name": "group"},

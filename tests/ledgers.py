@@ -154,7 +154,7 @@ def begin_without_checkpoint(path: Path, told: Connection) -> None:
     with Ledger.open(path, key=KEY) as ledger:
         store = ledger._store.connection
         run = store.execute
-        store.execute = lambda sql, values=(): [] if sql.startswith("CHECKPOINT") else run(sql, values)  # type: ignore[method-assign]
+        store.execute = lambda sql, values=(): [] if sql.startswith("CHECKPOINT") else run(sql, values)  # type: ignore[method-assign, assignment]
         entry = ledger.begin(draft(ledger, [0, 0, 0, 0]))
         told.send((entry.number, entry.hash))
         told.recv()

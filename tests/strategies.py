@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def hierarchies(
 
     Numbers and dates lie at multiples of 1 / scale: a power of two, with fitting sizes, makes equal scores equal.
     """
-    kind = draw(st.sampled_from(["category", "number", "code", "date"]))
+    kind: Any = draw(st.sampled_from(["category", "number", "code", "date"]))
     size = draw(st.sampled_from(sizes))
     missing = size > 1 and draw(st.booleans())
     count = size - missing
@@ -55,7 +56,7 @@ def flat(count: int, *, position: np.ndarray | None = None, missing: bool = Fals
     """A domain of leaves, a missing one more, and `*`: a number with positions, a category without."""
     names = tuple(f"v{index}" for index in range(count))
     leaves = np.array(names, object) if position is None else np.asarray(position, np.float64)
-    kind = "category" if position is None else "number"
+    kind: Any = "category" if position is None else "number"
     return nested(kind, leaves, [(np.arange(count, dtype=np.int32), names)], position=position, missing=missing)
 
 
@@ -102,7 +103,7 @@ class Table:
         box = (self.quasi.min(axis=1, keepdims=True), self.quasi.max(axis=1, keepdims=True))
         for outcome in requirement.check(whole, self.sensitive, boxes=box, population=self.population):
             if not outcome.holds:
-                requirement = _with_criteria(requirement, lambda one, name=outcome.name: one.name != name)
+                requirement = _with_criteria(requirement, lambda one, name=outcome.name: one.name != name)  # type: ignore[misc]
         return replace(self, requirement=requirement)
 
     def only(self, *kinds: type[Criterion]) -> Table:
@@ -130,14 +131,15 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
     diversity = None
     if "confidence" in wanted:
         for index, values in enumerate(names):
-            given: float | dict[str, float] = draw(share)
+            given: Any = draw(share)
             if draw(st.booleans()):
                 given = {"*": given, draw(st.sampled_from(values)): draw(share)}
             ordinary = draw(st.sets(st.sampled_from(values), max_size=1))
             confidence[index] = Confidence(bounds_of(given, values, ordinary=sorted(ordinary)))
     if "alpha" in wanted:
         bound = draw(share)
-        alpha = [AlphaK.of(draw(st.sampled_from([bound, {values[0]: bound}])), values) for values in names]
+        given = [draw(st.sampled_from([bound, {values[0]: bound}])) for values in names]
+        alpha = [AlphaK.of(one, values) for one, values in zip(given, names, strict=True)]
     if "diversity" in wanted:
         diversity = draw(
             st.one_of(
@@ -148,10 +150,10 @@ def requirements(draw: st.DrawFn, domains: Sequence[Hierarchy]) -> Requirement:
         )
     if "closeness" in wanted:
         t = draw(st.sampled_from([0.1, 0.25, 0.4, 0.55, 0.7]))
-        kinds = st.sampled_from(["equal", "ordered", "hierarchical"])
+        kinds: Any = st.sampled_from(["equal", "ordered", "hierarchical"])
         closeness = [TCloseness(t, draw(kinds), levels=domain.starts) for domain in domains]
     k = KAnonymity(draw(st.sampled_from([1, 1, 2, 2, 3, 4])))
-    combine = draw(st.sampled_from(["each", "joint", "both"]))
+    combine: Any = draw(st.sampled_from(["each", "joint", "both"]))
     asked = zip(domains, confidence, alpha, [diversity] * len(domains), closeness, strict=True)
     protected = (
         Protected(f"sensitive{index}", domain, tuple(one for one in criteria if one is not None))

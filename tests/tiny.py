@@ -26,12 +26,18 @@ from worlds import Class, Column, Label, Published
 Cells = dict[str, str]
 TREE = {"Any": {"X": ["a", "b"], "Y": ["c", "d"]}}
 BELOW = {"Any": frozenset("abcd"), "X": frozenset("ab"), "Y": frozenset("cd")}
-PLAIN = {"role": "sensitive"}
+PLAIN: dict[str, Any] = {"role": "sensitive"}
 SET = {"role": "sensitive", "kind": "set"}
 GRADED = {"role": "sensitive", "hierarchy": TREE, "grades": {"a": "high", "d": "Any"}}
 STAYS = {"role": "insensitive"}
 CHANGES = {"role": "insensitive", "changes": True}
-COLUMNS = {"set": SET, "starred set": SET, "graded": GRADED, "stays": STAYS, "changes": CHANGES}
+COLUMNS: dict[str, dict[str, Any]] = {
+    "set": SET,
+    "starred set": SET,
+    "graded": GRADED,
+    "stays": STAYS,
+    "changes": CHANGES,
+}
 GRADES = {"a": "X", "b": "b", "c": "c", "d": "Any"}
 """How a graded value is published."""
 

@@ -37,7 +37,7 @@ def rules(**changes: Any) -> sq.Policy:
 
 def people(count: int, *, leave: tuple[int, ...] = (), **cells: dict[int, Any]) -> pa.Table:
     """The first people without some, and with these cells of single ones."""
-    columns = {"id": [f"p{n}" for n in range(count)], "age": AGES, "town": TOWNS, "value": VALUES}
+    columns: dict[str, Any] = {"id": [f"p{n}" for n in range(count)], "age": AGES, "town": TOWNS, "value": VALUES}
     rows = {name: list(column[:count]) for name, column in columns.items()}
     for name, given in cells.items():
         for n, cell in given.items():

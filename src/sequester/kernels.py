@@ -103,7 +103,7 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
         made = numba.njit(function, cache=True, **options)
     except RuntimeError:  # no folder can be written, so every process compiles anew
         made = numba.njit(function, **options)
-    made.get_call_template = _without_literals(made.get_call_template)
+    made.get_call_template = _without_literals(made.get_call_template)  # type: ignore[method-assign]
     name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
     _dispatchers[name] = made
     return made

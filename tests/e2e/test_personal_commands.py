@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ method: {name: group}
 """
 
 
-def write(path: Path, heads: list[str], rows: list[list[object]]) -> None:
+def write(path: Path, heads: list[str], rows: Sequence[Sequence[object]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows([heads, *rows])
 

@@ -80,7 +80,7 @@ def test_the_ledger_of_a_file_moves_to_a_server_and_back(tmp_path: Path, url: st
         done = invoke(*words, cwd=folder)
         assert done.returncode == 0, (words, done.stderr)
     (folder / "clinic.ledger").rename(folder / "retired")
-    for words in (
+    for command in (
         ("publish", "q2.csv", *RULES, "--yes", "--ledger", url),
         ("ledger", "verify", *RULES, "--ledger", url),
         ("ledger", "export", "two", *RULES, "--ledger", url),
@@ -88,8 +88,8 @@ def test_the_ledger_of_a_file_moves_to_a_server_and_back(tmp_path: Path, url: st
         ("ledger", "verify", *RULES),
         ("publish", "q3.csv", *RULES, "--yes"),
     ):
-        done = invoke(*words, cwd=folder)
-        assert done.returncode == 0, (words, done.stderr)
+        done = invoke(*command, cwd=folder)
+        assert done.returncode == 0, (command, done.stderr)
     # The ledger on the server is behind now, and nothing is published with it.
     done = invoke("publish", "q2.csv", *RULES, "--yes", "--name", "again", "--ledger", url, cwd=folder)
     assert done.returncode == 6

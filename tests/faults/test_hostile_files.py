@@ -123,8 +123,8 @@ def test_names_of_series_and_releases_have_a_hundred_characters_at_most(folder: 
     for command in (PLAN, PUBLISH):
         assert "at most 100 of them" in refused(*command, "--name", name, cwd=folder)
     spread(folder, policy=POLICY.replace("clinic", name))
-    for command in (CHECK, PLAN, PUBLISH):
-        assert "policy.yaml:2: series: must have at most 100 characters" in refused(*command, cwd=folder)
+    for words in (CHECK, PLAN, PUBLISH):
+        assert "policy.yaml:2: series: must have at most 100 characters" in refused(*words, cwd=folder)
 
 
 @pytest.mark.parametrize("sign", ["\x1b", "\n", "\u202e", "/", " "])

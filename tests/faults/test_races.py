@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +53,7 @@ run()
 RULES = ("-p", "policy.yaml", "--yes")
 
 
-def at_once(folder: Path, commands: list[tuple[str, ...]], *, stages: str) -> list[tuple[int, str]]:
+def at_once(folder: Path, commands: Sequence[tuple[str, ...]], *, stages: str) -> list[tuple[int, str]]:
     """Exit code and words of commands that run at the same time."""
     where = folder / "meeting"
     where.mkdir()
@@ -156,7 +158,8 @@ def test_a_ledger_that_another_command_put_in_place_of_an_opened_one_is_opened_i
 ) -> None:
     from sequester.ledger.duck import DuckFile
 
-    key, how = Key.of_text("a key for tests only"), {"policy_text": "version: 1", "fingerprint": "0"}
+    key = Key.of_text("a key for tests only")
+    how: dict[str, Any] = {"policy_text": "version: 1", "fingerprint": "0"}
     for name in ("old", "new"):
         Ledger.create(tmp_path / name, series=name, key=key, **how).close()
     attach = DuckFile._open

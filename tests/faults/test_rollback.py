@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -80,7 +81,11 @@ def begin_an_empty_ledger_elsewhere(folder: Path) -> None:
     set_up(folder / "elsewhere")
     shutil.copy(folder / f"{LEDGER}.key", folder / "elsewhere")
     with Ledger.open(folder / LEDGER, key=None, read_only=True) as ledger:
-        named = {"series": ledger.series, "policy_text": ledger.policy_text, "fingerprint": ledger.fingerprint}
+        named: dict[str, Any] = {
+            "series": ledger.series,
+            "policy_text": ledger.policy_text,
+            "fingerprint": ledger.fingerprint,
+        }
     Ledger.create(folder / "elsewhere" / LEDGER, key=Key.need(folder / LEDGER), **named).close()
     shutil.copy(folder / "elsewhere" / LEDGER, folder / LEDGER)
 

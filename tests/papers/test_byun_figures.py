@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ FIGURE_4 = [
 ]
 
 
-def table(rows: list[tuple[str, ...]], *, names: bool = True) -> pa.Table:
+def table(rows: Sequence[tuple[str, ...]], *, names: bool = True) -> pa.Table:
     columns = dict(zip(("name", "age", "gender", "diagnosis"), zip(*rows, strict=True), strict=True))
     return pa.table({name: list(cells) for name, cells in columns.items() if names or name != "name"})
 

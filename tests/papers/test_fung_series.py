@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -43,7 +43,9 @@ def start(domains: tuple[Hierarchy, ...], people: int, k: int, kinds: int = 2) -
     )
 
 
-def next_table(history: History, records: list[tuple[int, ...]], *, people: int) -> tuple[Past, np.ndarray, ClassGuard]:
+def next_table(
+    history: History, records: Sequence[tuple[int, ...]], *, people: int
+) -> tuple[Past, np.ndarray, ClassGuard]:
     """The first so many records as the next table; the last number of each is the sensitive value."""
     table = np.array(records[:people], np.int32)
     past = Past((history,), np.arange(people), (table[:, -1].copy(),), np.zeros(people, np.bool_))
@@ -138,7 +140,8 @@ def test_algorithm_1_stops_short_where_a_rejected_specialization_becomes_valid()
         lo = np.array([np.where(row == 2, 2, 0) if place in done else row * 0 for place, row in enumerate(codes)])
         hi = np.array([np.where(row == 2, 2, 1) if place in done else row * 0 + 2 for place, row in enumerate(codes)])
         sides, member = np.unique(np.vstack([lo, hi]), axis=1, return_inverse=True)
-        made = Classes(member.ravel().astype(np.int32), *(part.astype(np.int32) for part in np.split(sides, 2)))
+        below, above = (part.astype(np.int32) for part in np.split(sides, 2))
+        made = Classes(member.ravel().astype(np.int32), below, above)
         measures = [attack.find(after(past, made), semantics="paper").measure for attack in (forward, backward)]
         return all(measure is not None and measure >= 1 for measure in measures)
 

@@ -5,6 +5,8 @@ The taxonomies are not printed (Figure 3 is a drawing); these agree with every v
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -79,7 +81,7 @@ ANONYMIZED = [TABLE_7, TABLE_8, TABLE_9]
 NAMES = ("Job", "Gender", "Age", "Education")
 CHOSEN = (("Job", "Gender", "Age"), ("Gender", "Age"), ("Job", "Age"))
 
-TREES = {
+TREES: dict[str, Any] = {
     "Job": {
         "Any job": {
             "Teaching": ["Professor", "Teacher"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ from sequester.history.load import load_histories
 from sequester.metrics.measure import measure
 from sequester.policy.model import Policy
 
-QUASI = {
+QUASI: dict[str, Any] = {
     "race": {"role": "quasi-identifier", "hierarchy": {"person": ["black", "white"]}},
     "birth": {"role": "quasi-identifier", "kind": "date", "levels": ["year", "decade"]},
     "gender": {"role": "quasi-identifier", "hierarchy": {"human": ["male", "female"]}},

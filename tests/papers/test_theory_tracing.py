@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sequester.attacks.finding import Semantics
 from sequester.attacks.tracing import find
 from series import Series, of_partitions
 
@@ -25,7 +26,7 @@ def boxed(
     return Series(points, value, member, tuple(boxes), int(value.max()) + 1, (leaves,) * points.shape[1])
 
 
-def candidates(truth: Series, *, semantics: str) -> float | None:
+def candidates(truth: Series, *, semantics: Semantics) -> float | None:
     """With k beyond every class nothing is certified, so that the measure is exact."""
     return find(truth.history(k=99), semantics=semantics).measure
 

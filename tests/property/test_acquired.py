@@ -8,7 +8,7 @@ others never: such worlds are possible whatever happened, and in them everybody 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations, product
 from random import Random
@@ -23,7 +23,7 @@ Classes = list[tuple[tuple[int, ...], int]]
 """Of one release: who is in a class, and how many of its rows show H."""
 
 
-def worlds(releases: list[Classes]) -> list[tuple[frozenset[int], ...]]:
+def worlds(releases: Sequence[Sequence[tuple[tuple[int, ...], int]]]) -> list[tuple[frozenset[int], ...]]:
     """Per release who has H, in every world: as many of each class as it shows, and whoever had it has it."""
 
     def go(number: int, has: frozenset[int]) -> Iterator[tuple[frozenset[int], ...]]:
@@ -40,7 +40,7 @@ def worlds(releases: list[Classes]) -> list[tuple[frozenset[int], ...]]:
     return list(go(0, frozenset()))
 
 
-def confidence(releases: list[Classes]) -> float:
+def confidence(releases: Sequence[Sequence[tuple[tuple[int, ...], int]]]) -> float:
     """The smallest bound that some belief about the worlds keeps, for everybody in every release she is in."""
     every = worlds(releases)
     asked = [(n, p) for n, release in enumerate(releases) for people, _ in release for p in people]
@@ -124,9 +124,9 @@ def story(random: Random, seats: int, shown: int) -> tuple[list[Classes], list[C
         parts = [release[a:b] for a, b in pairwise(cuts)]
         joined.append([(tuple(p for people, _ in part for p in people), shown * len(part)) for part in parts])
     for release in pods:
-        for people, _ in release:
-            assert sorted(side[person] for person in people) == list(range(seats))
-            assert sum(person in has for person in people) >= shown  # as shown then; some have acquired it since
+        for couple, _ in release:
+            assert sorted(side[person] for person in couple) == list(range(seats))
+            assert sum(person in has for person in couple) >= shown  # as shown then; some have acquired it since
     return pods, joined
 
 

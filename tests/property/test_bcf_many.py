@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_what_the_intersection_forbids_at_first_is_done_once_another_split_allow
     bit = flat(2)
     points = np.array([[0, 1], [0, 1], [1, 1], [1, 1], [0, 0], [0, 0]], np.int32)
     present = np.array([[True] * 4 + [False] * 2, [True] * 6])
-    protect = {"k": 2, "confidence": 0.5}
+    protect: dict[str, Any] = {"k": 2, "confidence": 0.5}
     chain = Chain((bit, bit), points, np.array([0, 1, 2, 0, 1, 0], np.int32), present, protect, np.ones(2, np.bool_))
     past, codes, guard = chain.past()
     chain.publish(past, chain.classes_of([[(0, 1)], [(0, 1)]], codes, guard))

@@ -110,14 +110,14 @@ def test_probability_is_the_share_of_worlds_that_ever_link_a_person_to_a_value(
     limit = 1 / Fraction(diversity).limit_denominator(100)
 
     result = breach.find(history, l=diversity)
-    found = {
+    told = {
         (person, history.values.index(finding.value)): finding.observed
         for finding in result.findings
         for person in finding.people
     }
-    assert found == {key: float(p) for key, p in bounded.items() if p > limit}
+    assert told == {key: float(p) for key, p in bounded.items() if p > limit}
     assert result.measure == float(max(bounded.values(), default=Fraction(0)))
-    assert sum(len(finding.people) for finding in result.findings) == len(found)
+    assert sum(len(finding.people) for finding in result.findings) == len(told)
     for finding in result.findings:
         check_witness(finding, history)
         assert finding.required == float(limit)

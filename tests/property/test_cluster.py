@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,7 +188,7 @@ def test_unsafe_clusters_merge_with_the_nearest(table: Table, attributes: int, s
     quasi = np.array([random.permutation(table.records) for _ in domains], np.int32)
     table = replace(table, domains=domains, quasi=quasi).loosened()
     everybody = np.arange(table.records, dtype=np.int32)
-    order, member = np.arange(table.records), np.empty(table.records, np.int64)
+    order, member = np.arange(table.records), np.empty(table.records, np.int32)
     first_leaf = np.arange(attributes + 1, dtype=np.int64) * table.records
     position = np.concatenate([domain.position for domain in domains]).astype(np.float32)
     records = Records(quasi.T.copy(), table.guard.values, position, first_leaf)
@@ -273,7 +274,7 @@ def test_less_similarity_makes_larger_clusters():
 def test_records_are_left_as_they_were():
     table = many(5, records=300)
     guard = table.guard
-    arrays = (table.quasi, guard.values, *guard.limits[1:])
+    arrays: tuple[Any, ...] = (table.quasi, guard.values, *guard.limits[1:])
     before = [array.copy() for array in arrays]
     assert len(cluster(table.quasi, table.domains, guard)) > 1
     assert all(np.array_equal(was, now) for was, now in zip(before, arrays, strict=True))

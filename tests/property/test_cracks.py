@@ -145,7 +145,7 @@ def test_without_people_only_classes_that_every_assignment_fills_are_targets(tru
     worlds = [world.generators(0, 1, value) for value in range(truth.values)]
     certain = {
         pair
-        for pair in product(*numbers)
+        for pair in product(numbers[0], numbers[1])
         if any(all(pair in assignment for assignment in of_value) for of_value in worlds)
     }
     found = zip(*(side.tolist() for side in comparison.pairs), tuples(comparison.remaining), strict=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 from hypothesis import assume, example, given, settings
@@ -100,7 +102,7 @@ def least_strain_of_worlds(one: Series, limit: Fraction) -> float:
     return float(found.fun)
 
 
-def check_by_hand(one: Series, history: History, finding: Finding, witness: dict) -> None:
+def check_by_hand(one: Series, history: History, finding: Finding, witness: Mapping[str, Any]) -> None:
     """Add and subtract the counts of the witness person by person, without trajectories or solver."""
     counts, people = published(one), range(len(one.value))
     factor = {(person, value): 0 for person in people for value in range(one.values)}

@@ -16,7 +16,7 @@ from sequester.attacks import difference
 from sequester.attacks.difference.cells import directions
 from sequester.attacks.difference.size import determined
 from sequester.attacks.difference.value import generalized, nested
-from sequester.attacks.finding import Finding
+from sequester.attacks.finding import Finding, Semantics
 from series import Series, of_partitions, series
 
 BOUNDS = st.sampled_from([Fraction(1, 2), Fraction(1, 3), Fraction(2, 3), Fraction(3, 4)])
@@ -195,7 +195,7 @@ def class_bits(truth: Series, release: int) -> list[int]:
     return found
 
 
-def subtract_bits(truth: Series, outer: int, added: np.ndarray, inner: int, taken: np.ndarray) -> int:
+def subtract_bits(truth: Series, outer: int, added: Iterable[int], inner: int, taken: Iterable[int]) -> int:
     more, less = class_bits(truth, outer), class_bits(truth, inner)
     return union(more[number] for number in added) & ~union(less[number] for number in taken)
 
@@ -232,7 +232,7 @@ def test_everybody_in_a_determined_set_of_too_few_is_reported_or_in_a_class_of_t
 
 @given(truth=series(), bound=BOUNDS, k=PEOPLE, semantics=st.sampled_from(["exact", "paper"]))
 @settings(max_examples=150, deadline=None)
-def test_every_finding_can_be_checked_by_hand(truth: Series, bound: Fraction, k: int, semantics: str) -> None:
+def test_every_finding_can_be_checked_by_hand(truth: Series, bound: Fraction, k: int, semantics: Semantics) -> None:
     findings = difference.find(truth.history(k=k, c=bound), semantics=semantics).findings
     for finding in findings:
         assert (finding.attack, finding.adversary) == ("difference", "insider")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,7 +145,7 @@ def test_no_node_of_the_lattice_is_better_for_any_loss(table: Table, suppression
 
 
 VALUES = SENSITIVE[-1]
-ALONE = {
+ALONE: dict[str, Any] = {
     "k": None,
     "k-map": KMap(3),
     "confidence": Confidence.uniform(0.6, VALUES.size),
@@ -269,10 +270,11 @@ def test_the_guard_is_left_as_it_was():
     required = Requirement(KAnonymity(2), None, (Protected("s", VALUES, (TCloseness(0.2, "equal"),)),))
     table = Table((flat(4),), quasi, sensitive, required)
     guard = table.guard
-    before = [array.copy() for array in guard.limits[1:]]
+    arrays: tuple[Any, ...] = guard.limits[1:]
+    before = [array.copy() for array in arrays]
     found = full_domain(table.quasi, table.domains, guard, suppression=1.0)
     assert (found.levels, found.suppressed) == ((0,), 3)
-    assert all(np.array_equal(was, now) for was, now in zip(before, guard.limits[1:], strict=True))
+    assert all(np.array_equal(was, now) for was, now in zip(before, arrays, strict=True))
 
 
 @settings(max_examples=30, deadline=None)

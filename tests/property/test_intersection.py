@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks import intersection
-from sequester.attacks.finding import Finding
+from sequester.attacks.finding import Finding, Semantics
 from sequester.attacks.intersection.posterior import posterior
 from sequester.history import History
 from series import Series, certain_pairs, of_partitions, series
@@ -95,7 +95,7 @@ def check_witness(finding: Finding, history: History, *, as_set: bool = False) -
 @settings(max_examples=250, deadline=None)
 @given(truth=LONGER, data=st.data())
 def test_exposed_people_are_those_of_every_subset_of_releases(
-    truth: Series, data: st.DataObject, as_set: bool, semantics: str
+    truth: Series, data: st.DataObject, as_set: bool, semantics: Semantics
 ) -> None:
     history = with_bounds(data, truth.history())
     result = intersection.find(history, semantics=semantics, reading="set" if as_set else "multiset")

@@ -181,8 +181,8 @@ def test_whoever_of_a_neighborhood_has_what_the_same_people_are_left_out(seed: i
         first[random.choice(people, 4, replace=False)] = [1, 1, 2, 2]
         history = next_release(history, everybody, first, points, lifetime)[1]
         # One value is frequent on one side only, so that some neighborhoods bear it and others do not.
-        sick, other = random.choice([0, 1, 1, 1], people), random.choice([0] * 19 + [2], people)
-        value = np.where(points[:, 0] < LEAVES // 2, sick, other)
+        sick, well = random.choice([0, 1, 1, 1], people), random.choice([0] * 19 + [2], people)
+        value = np.where(points[:, 0] < LEAVES // 2, sick, well)
         codes = np.ascontiguousarray(points.T.astype(np.int32))
         past = Past((history,), everybody, (value.astype(np.int32),), np.zeros(people, np.bool_))
         _, survivals, share = prospects(past, lifetime)
@@ -190,8 +190,8 @@ def test_whoever_of_a_neighborhood_has_what_the_same_people_are_left_out(seed: i
         where = neighborhoods(codes, history.domains, size=size)
         left = left_out(history, value, points, lifetime)
         some += 0 < len(left) < people
-        for one in range(where.max() + 1):
-            assert len({person in left for person in np.flatnonzero(where == one).tolist()}) == 1
+        for number in range(where.max() + 1):
+            assert len({person in left for person in np.flatnonzero(where == number).tolist()}) == 1
         for one, other in combinations(range(people), 2):
             if where[one] == where[other] and value[one] != value[other]:
                 swapped = value.copy()

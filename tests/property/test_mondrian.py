@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,12 +81,12 @@ def widest_median(table: Table, judge: Judge, part: list[int]) -> Cut | None:
 def widest_half(table: Table, judge: Judge, part: list[int]) -> Cut | None:
     """As `widest_median` with equal halves; for attributes on which no two records agree."""
     order = sorted(range(len(table.domains)), key=lambda a: (-width(table, a, part), a))
-    rows = [sorted(part, key=lambda r, a=a: table.quasi[a, r]) for a in order if width(table, a, part) > 0]
+    rows = [sorted(part, key=lambda r, a=a: table.quasi[a, r]) for a in order if width(table, a, part) > 0]  # type: ignore[misc]
     return first_safe(judge, [(row[: len(part) // 2], row[len(part) // 2 :]) for row in rows])
 
 
 def first_safe(judge: Judge, cuts: list[Cut]) -> Cut | None:
-    safe = judge.safe([side for cut in cuts for side in cut]).reshape(-1, 2).all(axis=1)
+    safe: Any = judge.safe([side for cut in cuts for side in cut]).reshape(-1, 2).all(axis=1)
     return next((cut for cut, ok in zip(cuts, safe, strict=True) if ok), None)
 
 
@@ -150,7 +151,7 @@ def test_relaxed_cuts_stop_only_where_no_class_can_be_halved(table: Table):
             continue
         middle = len(part) // 2
         for codes in table.quasi:
-            row = sorted(part, key=lambda r, codes=codes: codes[r])
+            row = sorted(part, key=lambda r, codes=codes: codes[r])  # type: ignore[misc]
             # Where records tie at the middle any of many halves may have been tried; here there is only one.
             if codes[row[middle - 1]] != codes[row[middle]]:
                 assert not judge.safe([row[:middle], row[middle:]]).all()
@@ -303,7 +304,7 @@ def test_the_callers_arrays_are_left_as_they_were(cuts, attributes):
     table = large_table(0, protected=True, records=200)
     table = replace(table, quasi=table.quasi[:attributes].copy(), domains=table.domains[:attributes])
     guard = table.guard
-    arrays = (table.quasi, guard.values, *guard.limits[1:])
+    arrays: tuple[Any, ...] = (table.quasi, guard.values, *guard.limits[1:])
     before = [array.copy() for array in arrays]
     assert len(mondrian(table.quasi, table.domains, guard, cuts=cuts)) > 1
     assert all(np.array_equal(was, now) for was, now in zip(before, arrays, strict=True))

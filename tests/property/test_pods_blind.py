@@ -41,7 +41,7 @@ FOUR = {
     "return": ((0, 1, 2), (0, 3), (0, 1, 2, 3)),
 }
 THREE = {"once": ((0, 1, 2),), "leave and join": ((0, 1), (1, 2)), "return": ((0, 1), (0, 2), (1, 2))}
-LABELS = {
+LABELS: dict[str, Any] = {
     "two values": (plain(2, HALF), HALF, {**FOUR, "odd": ((0, 1, 2, 3, 4), (0, 2, 4))}),
     "three values": (plain(3, HALF), HALF, FOUR),
     "three seats": (plain(3, THIRD), THIRD, FOUR),

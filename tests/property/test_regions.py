@@ -338,7 +338,8 @@ def test_several_views_that_change_are_all_kept() -> None:
             registered=np.ascontiguousarray(points.T),
         )
         order = np.flatnonzero(classes.member >= 0)
-        permanent, *histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
+        permanent, *rest = past.extend(classes.member, classes.lo, classes.hi, order=order, name=name)
+        histories = tuple(rest)
         for history in histories:
             audited = breach.find(history, l=2, registered=points.T.copy())
             assert audited.findings == []

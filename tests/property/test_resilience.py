@@ -56,7 +56,7 @@ def podded(draw: st.DrawFn, *, types: tuple[int, int] = (1, 2)) -> Podded:
         pods.append(pod)
         members.append(member)
     size = len(people)
-    type_, seat = (np.array(column, np.int32) for column in zip(*people, strict=True))
+    type_, place_of = (np.array(column, np.int32) for column in zip(*people, strict=True))
     decoy = np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     value = "".join(kinds[kind][place] for kind, place in people)
     partitions = []
@@ -65,8 +65,8 @@ def podded(draw: st.DrawFn, *, types: tuple[int, int] = (1, 2)) -> Podded:
         partitions.append([[person for person, place in member.items() if place == one] for one in classes])
     history = of_partitions(partitions, value).history()
     given = tuple(np.array([pod.get(person, -1) for person in range(size)], np.int32) for pod in pods)
-    member = np.array([release.member for release in history.releases])
-    return Podded(history, Seats(decoy, type_, seat, given), member)
+    everybody = np.array([release.member for release in history.releases])
+    return Podded(history, Seats(decoy, type_, place_of, given), everybody)
 
 
 def all_worlds(one: Podded) -> list[np.ndarray]:

@@ -82,7 +82,8 @@ def published(random: np.random.Generator, people: int, first: int, *, values: i
         classes = max(present // 4, 1)
         member[release, order] = np.minimum(np.arange(present) * classes // present, classes - 1)
         groups = [points[:present][member[release, :present] == c] for c in range(classes)]
-        boxes.append(tuple(np.array([end(g, axis=0) for g in groups], np.int32).T.copy() for end in (np.min, np.max)))
+        low, high = (np.array([end(g, axis=0) for g in groups], np.int32).T.copy() for end in (np.min, np.max))
+        boxes.append((low, high))
     value = random.integers(0, values, people).astype(np.int32)
     return Series(points, value, member, tuple(boxes), values, (50, 50)).history(c=Fraction(1), known=False)
 

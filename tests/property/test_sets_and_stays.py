@@ -220,9 +220,9 @@ def test_what_stays_and_what_changes_are_both_kept_in_one_series(tmp_path: Path,
         for value, bound in enumerate(changes.bounds):
             if bound < 1:
                 escaped = Fraction(1)
-                for release, place in zip(changes.releases, path, strict=True):
+                for told, place in zip(changes.releases, path, strict=True):
                     if place >= 0:
-                        counts = release.counts[place].tolist()
+                        counts = told.counts[place].tolist()
                         rest = sum(counts) - counts[changes.kept]
                         escaped *= Fraction(rest - counts[value], rest) if rest else 1
                 assert 1 - escaped <= Fraction(1, 2)

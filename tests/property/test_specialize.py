@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,7 +198,7 @@ def test_values_no_record_has_do_not_stand_in_the_way():
 def test_the_callers_arrays_are_left_as_they_were(table: Table):
     table = table.loosened()
     guard = table.guard
-    arrays = (table.quasi, guard.values, guard.population, *guard.limits[1:])
+    arrays: tuple[Any, ...] = (table.quasi, guard.values, guard.population, *guard.limits[1:])
     before = [array.copy() for array in arrays]
     specialize(table.quasi, table.domains, guard)
     assert all(np.array_equal(was, now) for was, now in zip(before, arrays, strict=True))

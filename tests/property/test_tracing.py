@@ -11,6 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from sequester.attacks.finding import Semantics
 from sequester.attacks.tracing import find
 from series import Series, series
 
@@ -153,13 +154,13 @@ def test_the_printed_reading_never_finds_fewer_candidates_than_there_are(truth: 
 
 @given(series(), st.sampled_from(["exact", "paper"]))
 @settings(max_examples=30, deadline=None)
-def test_without_known_people_the_attack_is_not_tried(truth: Series, semantics: str) -> None:
+def test_without_known_people_the_attack_is_not_tried(truth: Series, semantics: Semantics) -> None:
     result = find(truth.history(known=False), semantics=semantics)
     assert (result.findings, result.measure) == ([], None)
 
 
 @pytest.mark.parametrize("semantics", ["exact", "paper"])
-def test_one_release_alone_cannot_be_traced(semantics: str) -> None:
+def test_one_release_alone_cannot_be_traced(semantics: Semantics) -> None:
     truth = Series(np.zeros((3, 1), np.int32), np.zeros(3, np.int32), np.zeros((1, 3), np.int32),
                    ((np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32)),), 1, (1,))  # fmt: skip
     assert find(truth.history(), semantics=semantics).measure is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,7 +164,7 @@ def test_a_witness_of_another_size_is_refused(part: str) -> None:
     case = seated(Random(3), releases=2)
     histories, rows = case.read()
     own = case.seats(histories[0].people)
-    fields = {"decoy": own.decoy, "type": own.type, "seat": own.seat, "pods": own.pods}
+    fields: dict[str, Any] = {"decoy": own.decoy, "type": own.type, "seat": own.seat, "pods": own.pods}
     if part == "pods":
         fields["pods"] = (own.pods[0], own.pods[1][:-1])
     elif part == "releases":

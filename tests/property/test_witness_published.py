@@ -19,7 +19,7 @@ from sequester.ledger.state import State
 from sequester.publish.recall import recall, rows_of
 
 GRADED = {"role": "sensitive", "hierarchy": {"Any": {"X": ["a", "b"], "Y": ["c", "d"]}}, "grades": {"a": "high"}}
-KINDS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": ({}, {}),
     "ordinary": ({"attributes__value__ordinary": ["a"]}, {}),
     "per value": ({"protect__confidence": {"a": 0.7, "*": 0.5}}, {}),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +114,7 @@ def test_the_program_knows_no_more_than_the_worlds(case: Case) -> None:
     assert all(people <= owners[row] for row, people in known.owners().items())
 
 
-def of(columns: tuple[Column, ...], cells: dict[object, str], *releases: list[list[object]], **more) -> Published:
+def of(columns: tuple[Column, ...], cells: Mapping[Any, str], *releases: list[list[object]], **more) -> Published:
     """Everybody's cells with blanks between them, and the classes of every release."""
     return Published(
         columns,

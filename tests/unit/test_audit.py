@@ -204,7 +204,7 @@ MOVES = {"role": "quasi-identifier", "kind": "number", "changes": True}
 
 @pytest.mark.parametrize("files", [False, True], ids=["frames", "files"])
 def test_an_insensitive_column_that_stays_links_rows_and_one_that_changes_does_not(tmp_path: Path, files: bool) -> None:
-    rows = [{"id": n, "age": 20, "ill": "ab"[n % 2], "ward": f"w{n}"} for n in range(6)]
+    rows: list[dict[str, Any]] = [{"id": n, "age": 20, "ill": "ab"[n % 2], "ward": f"w{n}"} for n in range(6)]
     held: list[Any] = [pa.Table.from_pylist(rows), pa.Table.from_pylist([r | {"age": r["id"] // 3} for r in rows])]
     if files:
         for number, one in enumerate(held):

@@ -157,7 +157,7 @@ def test_the_table_of_licences_is_sorted_and_says_why_each_fits() -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_a_licence_is_what_the_installed_package_says(name: str) -> None:
     try:
-        facts = metadata.metadata(name)
+        facts: Any = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         pytest.skip(f"{name} is not installed here")
     expression = facts.get("License-Expression")

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import sequester
 from sequester.cli.app import app
+from sequester.methods.registry import PLACES
 from sequester.policy.base import Strict
 from sequester.policy.model import Policy
 
@@ -38,8 +40,23 @@ def test_every_dependency_has_a_reason() -> None:
     assert [name for name in declared if name not in reasons] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md", "CONTRIBUTING.md"])
 def test_the_links_of_the_first_pages_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text())
     assert len(links) >= 3
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_reference_has_every_public_name_and_no_other() -> None:
+    shown = re.findall(r"^::: [\w.]+\.(\w+)$", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
+    assert sorted(shown) == sorted(set(sequester.__all__) - {"__version__"})
+
+
+def test_every_method_is_among_those_to_choose_from() -> None:
+    page = (ROOT / "docs/methods.md").read_text()
+    assert [name for name in PLACES if f"`{name}`" not in page] == []
+
+
+def test_the_site_has_every_page() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f": {page.name}\n" not in navigation] == []

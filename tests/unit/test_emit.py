@@ -255,7 +255,7 @@ def test_a_table_that_does_not_say_what_was_judged_is_refused() -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), missing=st.booleans())
 def test_a_written_file_reads_back_as_the_classes_that_can_be_told_apart_in_it(
-    data: st.DataObject, missing: bool, numbers: str, form: str, tmp_path: Path
+    data: st.DataObject, missing: bool, numbers: Any, form: str, tmp_path: Path
 ) -> None:
     snapshot, policy = SNAPSHOTS[missing], rules(missing=missing, numbers=numbers)
     count = data.draw(st.integers(1, 5))

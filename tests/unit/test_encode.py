@@ -84,7 +84,7 @@ SOURCES = {
     "parquet": as_parquet,
     "pandas": lambda table, _: table.to_pandas(),
     "polars": lambda table, _: pl.from_arrow(table),
-    "lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "lazy": lambda table, _: pl.from_arrow(table).lazy(),  # type: ignore[union-attr]
     "arrow": lambda table, _: table,
     "reader": lambda table, _: table.to_reader(max_chunksize=3),
     "duckdb": lambda table, _: duckdb.from_arrow(table),

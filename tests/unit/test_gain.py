@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,18 +171,20 @@ def release() -> tuple[np.ndarray, tuple, tuple]:
     return member, (lo, hi, (age, gender)), (nodes_of[:1], nodes_of[1:], (DISEASE,))
 
 
+def close(number: float) -> Any:
+    return pytest.approx(number)
+
+
 def test_gains_of_clusters_average_over_their_records():
     member, quasi, sensitive = release()
     first, second = gains_by_cluster(member, quasi, sensitive, cluster=np.array([0, 0, 1]))
     assert first == Gain(
-        quasi_gain=pytest.approx((2 * (0.5 + 1) / 2 + 0) / 3),
-        quasi_loss=pytest.approx((2 * (0.5 + 1) / 2 + 0) / 3),
-        sensitive_gain=pytest.approx((4 / 9 + 0 + 1) / 3),
-        sensitive_loss=pytest.approx((2 / 3 + 0 + 1) / 3),
+        quasi_gain=close((2 * (0.5 + 1) / 2 + 0) / 3),
+        quasi_loss=close((2 * (0.5 + 1) / 2 + 0) / 3),
+        sensitive_gain=close((4 / 9 + 0 + 1) / 3),
+        sensitive_loss=close((2 / 3 + 0 + 1) / 3),
     )
-    assert second == Gain(
-        pytest.approx(0.2 / 2), pytest.approx(0.2 / 2), pytest.approx((2 + 0 + 2) / 9 / 3), pytest.approx(2 / 9)
-    )
+    assert second == Gain(close(0.2 / 2), close(0.2 / 2), close((2 + 0 + 2) / 9 / 3), close(2 / 9))
     assert len(gains_by_cluster(member, quasi, sensitive)) == 3
 
 

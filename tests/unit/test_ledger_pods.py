@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_seats_and_pods_come_back(books: Books, tmp_path: Path) -> None:
 
 def test_seats_go_over_to_the_next_series(books: Books) -> None:
     with two_releases(books / "x.ledger") as ledger:
-        named = {"series": "t", "policy_text": "k: 3", "fingerprint": "g"}
+        named: dict[str, Any] = {"series": "t", "policy_text": "k: 3", "fingerprint": "g"}
         with ledger.hand_over(books / "y.ledger", **named) as after:
             check_same(after.load().seats, second(first()))
 

@@ -38,7 +38,8 @@ def test_the_rate_of_the_example_is_one_in_fifteen() -> None:
 
 @pytest.mark.parametrize("methods", SERIES.values(), ids=SERIES)
 def test_in_two_releases_too_everything_published_is_among_what_is_possible(methods: Any) -> None:
-    publish = twice(*methods, [0, 8, 1, 9], 2)
+    first, following = methods
+    publish = twice(first, following, [0, 8, 1, 9], 2)
     values = tuple("Hbbc")
     after = known(publish, values)
     assert isinstance(after[publish(values)], Known)

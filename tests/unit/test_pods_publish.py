@@ -189,7 +189,8 @@ def test_public_files_do_not_depend_on_people_who_do_not_agree(tmp_path: Path) -
     policy, panel = rules(attributes__agrees={"role": "consent"}), Panel.random(60, 2, seed=9)
     seen = []
     for name in "ab":
-        series, files = opened(tmp_path / name, policy), []
+        files: list[Any] = []
+        series = opened(tmp_path / name, policy)
         for wave, here in enumerate(panel.waves):
             agrees = ["no" if person % 5 == 0 else "yes" for person in here]
             table = panel.table(wave, agrees=agrees)
@@ -378,7 +379,12 @@ def test_a_plan_says_how_many_decoys_there_are_and_whose_values_hang_together(tm
 def test_decoys_that_must_be_are_counted() -> None:
     """Nine a and one b, couples: eight decoys must be, whatever the pods."""
     policy = rules(attributes__value__hierarchy={"Any": ["a", "b", "c"]})
-    cells = {"id": [f"p{n}" for n in range(10)], "age": [30] * 10, "sex": ["f"] * 10, "value": [*"aaaaaaaaab"]}
+    cells: dict[str, Any] = {
+        "id": [f"p{n}" for n in range(10)],
+        "age": [30] * 10,
+        "sex": ["f"] * 10,
+        "value": [*"aaaaaaaaab"],
+    }
     table = Panel(cells, [list(range(10))]).table(0)
     snapshot = encode(table, policy)
     assert Labelled.of(snapshot, Brief.of(policy, snapshot, [0]), before=None).needed == 8

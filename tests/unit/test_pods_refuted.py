@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def exposed(found: Audit, attack: str) -> dict[tuple[object, ...], tuple[str | N
     return {f.people: (f.value, f.observed) for f in found.findings if f.attack == attack}
 
 
-MEETS = {
+MEETS: Any = {
     "cells": {"p": "a", "q": "b", "r": "a", "s": "c", "t": "a", "u": "d"},
     "releases": [[["p q", "r s"]], [["p q", "t u"]]],
     "types": {"p": (0, 0), "q": (0, 1), "r": (1, 0), "s": (1, 1), "t": (2, 0), "u": (2, 1)},

@@ -76,7 +76,9 @@ def test_lifetime_alone_is_refused_where_no_value_changes() -> None:
 def test_promises_about_single_releases_do_not_stand_for_one_against_the_series(
     promise: dict[str, Any], against: list[str] | None, confidence: Any
 ) -> None:
-    given = {key: value for key, value in (("against", against), ("confidence", confidence)) if value is not None}
+    given: dict[str, Any] = {
+        key: value for key, value in (("against", against), ("confidence", confidence)) if value is not None
+    }
     name = next(iter(promise))
     with pytest.raises(PolicyError, match=rf"protect\.confidence: does not bound.*{name} is a promise about single"):
         policy(**promise, **given)

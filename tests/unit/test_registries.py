@@ -22,6 +22,11 @@ def test_every_method_that_a_policy_offers_is_declared_and_no_other() -> None:
     assert all(name == method_named(name).name for name in PLACES)
 
 
+def test_the_documentation_tells_every_method() -> None:
+    rows = POLICY.splitlines()
+    assert [name for name in PLACES if not any(row.startswith(f"| `{name}` |") for row in rows)] == []
+
+
 def test_only_static_does_not_look_back() -> None:
     assert [name for name in PLACES if not method_named(name).looks_back] == ["static"]
 

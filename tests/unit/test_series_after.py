@@ -31,7 +31,7 @@ def test_what_a_forgetful_new_series_would_leak_is_not_published(old: sq.Series,
     forgetful = sq.Series.open(tmp_path / "forgetful.ledger", policy, key=KEY)
     with pytest.raises(sq.DataError, match="series: first has releases of a table with the same columns"):
         forgetful.plan(people(200, leave=(7,)), name="three", seed=SEED)
-    lie = {"everybody_is_new": True}
+    lie: dict[str, Any] = {"everybody_is_new": True}
     assert forgetful.publish(people(200, leave=(7,)), name="three", seed=SEED, **lie).table.num_rows == 199
     knowing = go_on(old, infeasible="refuse")
     with pytest.raises(sq.GuaranteeError, match="cannot be hidden"):
@@ -58,8 +58,9 @@ def test_nothing_more_is_published_with_the_old_ledger(old: sq.Series) -> None:
     made = old.plan(people(260), name="three", seed=SEED)
     new = go_on(old)
     for again in (made, people(260)):
+        named: dict[str, Any] = {} if again is made else {"name": "three", "seed": SEED}
         with pytest.raises(sq.LedgerError, match="another series goes on from this one and would not know"):
-            old.publish(again, **({} if again is made else {"name": "three", "seed": SEED}))
+            old.publish(again, **named)
     with Ledger.open(old.place.file, key=KEY) as ledger:
         assert ledger.successor == "second"
         assert ledger.verify(old.folder).holds

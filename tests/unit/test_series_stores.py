@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ def test_what_was_begun_on_another_machine_is_not_undone_from_here(
 
     with monkeypatch.context() as patched:
         patched.setattr(commit, "step", die)
-        patched.setattr(commit.platform, "node", lambda: "elsewhere")
+        patched.setattr(platform, "node", lambda: "elsewhere")
         with pytest.raises(KeyboardInterrupt):
             series.publish(people(200), name="two", seed=SEED)
     drafts = place.releases / "first" / ".0002-two.draft"

@@ -53,7 +53,7 @@ _CALENDAR_TERM = re.compile(
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
-class Extent(NamedTuple):
+class Ends(NamedTuple):
     """The two ends of one interval, and whether each is left out."""
 
     low: float
@@ -90,7 +90,7 @@ class Intervals(NamedTuple):
 def interpret_numbers(texts: Sequence[str | None]) -> Intervals:
     """Numeric ends of published texts, for building the domain of a table made elsewhere."""
     parsed = [number_bounds((text or "").strip()) for text in texts]
-    nothing = Extent(math.nan, math.nan)
+    nothing = Ends(math.nan, math.nan)
     columns = np.array([bounds or nothing for bounds in parsed], np.float64).reshape(-1, 4)
     return Intervals(
         low=columns[:, 0],
@@ -111,16 +111,16 @@ def interpret_dates(
     return low, high, np.array([b is not None for b in parsed], bool)
 
 
-def number_bounds(text: str) -> Extent | None:
+def number_bounds(text: str) -> Ends | None:
     """The interval of numbers that a text stands for."""
     if plain := _PLAIN.fullmatch(text):
         low, high = float(plain[1]), float(plain[2])
-        return Extent(low, high) if low <= high else None
+        return Ends(low, high) if low <= high else None
     if _NUMBER_ALONE.fullmatch(text):
         number = _number(text)
-        return Extent(number, number) if math.isfinite(number) else None
+        return Ends(number, number) if math.isfinite(number) else None
     if text and not text.strip("*"):
-        return Extent(-math.inf, math.inf)
+        return Ends(-math.inf, math.inf)
     if AMBIGUOUS.fullmatch(text):
         return None
     return _match(text, _NUMBER_FORMS, _point)
@@ -169,7 +169,7 @@ def calendar_days(term: str) -> tuple[int, int] | None:
 
 def _match(
     text: str, forms: tuple[re.Pattern[str], ...], extent: Callable[[str], tuple[float, float] | None]
-) -> Extent | None:
+) -> Ends | None:
     """The first form that fits, with both terms replaced by their extent (a month is many days)."""
     matched = next((match for form in forms if (match := form.fullmatch(text))), None)
     if matched is None:
@@ -180,7 +180,7 @@ def _match(
         if low is None or high is None:
             return None
         above, below = part.get("left", "[") != "[", part.get("right", "]") != "]"
-        bounds = Extent(low[1] if above else low[0], high[0] if below else high[1], above, below)
+        bounds = Ends(low[1] if above else low[0], high[0] if below else high[1], above, below)
         return bounds if bounds.low < bounds.high or (bounds.low == bounds.high and not above and not below) else None
     one = extent(part["one"])
     if one is None:
@@ -188,11 +188,11 @@ def _match(
     sign = ">=" if part.get("more") else part.get("sign") or "="
     if ">" in sign or sign == "≥":
         strict = sign == ">"
-        return Extent(one[1] if strict else one[0], math.inf, strict, False)
+        return Ends(one[1] if strict else one[0], math.inf, strict, False)
     if "<" in sign or sign == "≤":
         strict = sign == "<"
-        return Extent(-math.inf, one[0] if strict else one[1], False, strict)
-    return Extent(*one)
+        return Ends(-math.inf, one[0] if strict else one[1], False, strict)
+    return Ends(*one)
 
 
 def _point(text: str) -> tuple[float, float]:

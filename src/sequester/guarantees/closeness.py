@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sequester.domain.kinds import kind_of
 from sequester.guarantees.criterion import (
     TOLERANCE,
-    Asked,
     Combined,
     Counts,
     Criterion,
     Declaration,
+    Subject,
     among,
     shares,
 )
@@ -124,11 +124,11 @@ def default_distance(attribute: Sensitive) -> Distance:
     return "equal" if attribute.hierarchy is None else "hierarchical"
 
 
-def _ask(asked: Asked) -> TCloseness | None:
-    options = asked.policy.protect.closeness
+def _ask(subject: Subject) -> TCloseness | None:
+    options = subject.policy.protect.closeness
     if options is None:
         return None
-    return TCloseness(options.t, options.distance or default_distance(asked.attribute), levels=asked.domain.starts)
+    return TCloseness(options.t, options.distance or default_distance(subject.attribute), levels=subject.domain.starts)
 
 
 CRITERION = Declaration(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import EVERYTHING, UNSEEN
-from sequester.guarantees.criterion import Asked, Blame, Combined, Counts, Criterion, Declaration, shares
+from sequester.guarantees.criterion import Blame, Combined, Counts, Criterion, Declaration, Subject, shares
 from sequester.guarantees.lifetime import rests_on_lifetime
 from sequester.policy.protect import ALPHA, CONFIDENCE
 from sequester.rational import exact, plain
@@ -177,21 +177,23 @@ def bounds_of(
     return tuple(exact(named[v]) if v in named else FREE if v in free else other for v in values)
 
 
-def _strictest_of(given: float | Mapping[str, float], asked: Asked, ordinary: Sequence[str]) -> tuple[Fraction, ...]:
+def _strictest_of(
+    given: float | Mapping[str, float], subject: Subject, ordinary: Sequence[str]
+) -> tuple[Fraction, ...]:
     """Per value or element the bound of the strictest of what it stands for."""
-    return tuple(min(bounds_of(given, values, ordinary=ordinary), default=FREE) for values in asked.values)
+    return tuple(min(bounds_of(given, values, ordinary=ordinary), default=FREE) for values in subject.values)
 
 
-def _ask_confidence(asked: Asked) -> Confidence | None:
-    own = asked.attribute.confidence
-    given = asked.policy.protect.confidence if own is None else own
-    ordinary = (*asked.attribute.ordinary, EVERYTHING, UNSEEN)
-    return None if given is None else Confidence(_strictest_of(given, asked, ordinary))
+def _ask_confidence(subject: Subject) -> Confidence | None:
+    own = subject.attribute.confidence
+    given = subject.policy.protect.confidence if own is None else own
+    ordinary = (*subject.attribute.ordinary, EVERYTHING, UNSEEN)
+    return None if given is None else Confidence(_strictest_of(given, subject, ordinary))
 
 
-def _ask_alpha(asked: Asked) -> AlphaK | None:
-    given = asked.policy.protect.alpha
-    return None if given is None else AlphaK(_strictest_of(given, asked, (EVERYTHING,)))
+def _ask_alpha(subject: Subject) -> AlphaK | None:
+    given = subject.policy.protect.alpha
+    return None if given is None else AlphaK(_strictest_of(given, subject, (EVERYTHING,)))
 
 
 def judged_shares(

@@ -111,8 +111,8 @@ class Combined:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What a policy may ask of one sensitive attribute.
+class Subject:
+    """One sensitive attribute of a policy, of which something may be asked.
 
     values  what is bounded: its values, or the elements of its cells, each with the values that it stands for
     """
@@ -144,7 +144,7 @@ class Declaration:
 
     promise: ClassPromise
     forms: tuple[type[Criterion], ...]
-    ask: Callable[[Asked], Criterion | None] = _nothing
+    ask: Callable[[Subject], Criterion | None] = _nothing
     title: str | None = None
     judged: Callable[[History, Policy], Criterion | None] = _nothing
     smallest: bool = False

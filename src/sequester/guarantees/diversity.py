@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import PolicyError, Problem
-from sequester.guarantees.criterion import TOLERANCE, Asked, Counts, Criterion, Declaration, among, shares
+from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Declaration, Subject, among, shares
 from sequester.policy.protect import DIVERSITY
 from sequester.rational import exact, plain
 
@@ -132,8 +132,8 @@ def entropies(counts: Counts) -> NDArray[np.float64]:
     return total + 0.0
 
 
-def _ask(asked: Asked) -> Criterion | None:
-    options = asked.policy.protect.diversity
+def _ask(subject: Subject) -> Criterion | None:
+    options = subject.policy.protect.diversity
     if options is None:
         return None
     match options.kind:

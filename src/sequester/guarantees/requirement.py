@@ -16,7 +16,7 @@ from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import grade, is_value
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
-from sequester.guarantees.criterion import Asked, Combined, Counts, Criterion, Outcome, judge
+from sequester.guarantees.criterion import Combined, Counts, Criterion, Outcome, Subject, judge
 from sequester.guarantees.registry import CRITERIA
 from sequester.guarantees.view import View
 from sequester.policy.attributes import Sensitive
@@ -132,8 +132,8 @@ class Requirement:
             known[name] = domain.names[0] if whole is None else tuple(chain.from_iterable(whole.members))
             cover = whole if whole is None or every else _guarded(whole, attribute)
             values = [(value,) for value in domain.names[0]] if cover is None else cover.members
-            asked = Asked(policy, attribute, domain, values)
-            criteria = tuple(made for one in CRITERIA if (made := one.ask(asked)) is not None)
+            subject = Subject(policy, attribute, domain, values)
+            criteria = tuple(made for one in CRITERIA if (made := one.ask(subject)) is not None)
             stars = None if whole is not None else _stars(attribute, domain, every=every)
             protected.append(Protected(name, domain, criteria, cover, stars))
         return cls(

@@ -33,13 +33,13 @@ def method_of(options: Any) -> Method:
     return method_named(options.name)
 
 
-def cut_by_gain(task: Task, *, regroup: bool = False) -> Classes:
-    """The table in boxes cut by gain, whatever the method."""
-    from sequester.methods.mondrian.cut import mondrian
-
-    return mondrian(*task.table, regroup=regroup)
-
-
 def merge_next(task: Task) -> Classes:
     """Byun's merge, which may take the place of other methods: the last release's classes, and newcomers apart."""
     return method_named("merge").following(task)
+
+
+def cut_by_gain(task: Task, *, regroup: bool = False) -> Classes:
+    """The table in boxes cut by gain, whatever the method; what others are compared with."""
+    from sequester.methods.mondrian.cut import mondrian
+
+    return mondrian(*task.table, regroup=regroup)

@@ -18,7 +18,7 @@ from sequester.domain.kinds import kind_of
 Integers = NDArray[np.integer[Any]]
 
 
-class Boxes(Protocol):
+class SizedBoxes(Protocol):
     """Classes as published: `lo` and `hi` have one row per quasi-identifier, all have one entry per class."""
 
     @property
@@ -30,7 +30,7 @@ class Boxes(Protocol):
 
 
 def losses(
-    classes: Boxes,
+    classes: SizedBoxes,
     domains: Sequence[Hierarchy],
     *,
     suppressed: int = 0,
@@ -50,13 +50,13 @@ def losses(
     return measured
 
 
-def ail(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
+def ail(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
     """Average information loss (Byun et al., Definition 4): summed widths, averaged over records; 0 to d."""
     width = sum(domain.width(lo, hi) for domain, lo, hi in _sides(classes, domains))
     return _average(width, classes, suppressed=suppressed, lost=len(domains))
 
 
-def ncp(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
+def ncp(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
     """Normalized certainty penalty (Xu et al. 2006), averaged over attributes and records; 0 to 1.
 
     Numbers and dates cost their width. Categories and codes cost nothing when exact, else the share of all leaves.
@@ -70,22 +70,22 @@ def ncp(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) ->
     return _average(penalty / max(len(domains), 1), classes, suppressed=suppressed, lost=1)
 
 
-def dm(classes: Boxes, *, suppressed: int = 0) -> float:
+def dm(classes: SizedBoxes, *, suppressed: int = 0) -> float:
     """Discernibility (Bayardo and Agrawal 2005): each record costs the size of its class, one left out costs N."""
     return float((classes.size**2).sum() + suppressed * (classes.size.sum() + suppressed))
 
 
-def dm_normalized(classes: Boxes, *, suppressed: int = 0) -> float:
+def dm_normalized(classes: SizedBoxes, *, suppressed: int = 0) -> float:
     """Discernibility over N squared (Fung et al., section 6.2); 0 to 1."""
     return dm(classes, suppressed=suppressed) / max(int(classes.size.sum()) + suppressed, 1) ** 2
 
 
-def class_size(classes: Boxes, *, suppressed: int = 0) -> float:
+def class_size(classes: SizedBoxes, *, suppressed: int = 0) -> float:
     """Average class size: N per published class, so that leaving records out never looks like smaller classes."""
     return float(classes.size.sum() + suppressed) / max(len(classes.size), 1)
 
 
-def precision(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
+def precision(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
     """Precision (Sweeney 2002): 1 minus the mean of level over height; 1 is exact.
 
     A side that is no group of the hierarchy counts as the lowest level at which one group contains it.
@@ -96,7 +96,7 @@ def precision(classes: Boxes, domains: Sequence[Hierarchy], *, suppressed: int =
     return 1.0 - _average(climbed / max(len(domains), 1), classes, suppressed=suppressed, lost=1)
 
 
-def entropy(classes: Boxes, domains: Sequence[Hierarchy], *, quasi: Integers) -> float:
+def entropy(classes: SizedBoxes, domains: Sequence[Hierarchy], *, quasi: Integers) -> float:
     """Non-uniform entropy (Gionis and Tassa 2009): the bits needed to say which leaf of its box each record has.
 
     `quasi` are the raw codes of the records in the classes and of those left out, in any order.
@@ -118,11 +118,11 @@ def entropy(classes: Boxes, domains: Sequence[Hierarchy], *, quasi: Integers) ->
 
 
 def _sides(
-    classes: Boxes, domains: Sequence[Hierarchy]
+    classes: SizedBoxes, domains: Sequence[Hierarchy]
 ) -> list[tuple[Hierarchy, NDArray[np.int32], NDArray[np.int32]]]:
     return list(zip(domains, classes.lo, classes.hi, strict=True))
 
 
-def _average(cost: NDArray[np.float64] | int, classes: Boxes, *, suppressed: int, lost: float) -> float:
+def _average(cost: NDArray[np.float64] | int, classes: SizedBoxes, *, suppressed: int, lost: float) -> float:
     records = int(classes.size.sum()) + suppressed
     return float((cost * classes.size).sum() + suppressed * lost) / max(records, 1)

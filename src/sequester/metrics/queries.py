@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.metrics.loss import Boxes
+from sequester.metrics.loss import SizedBoxes
 
 Integers = NDArray[np.integer[Any]]
 
@@ -56,7 +56,7 @@ def random_queries(
 
 
 def query_error(
-    classes: Boxes,
+    classes: SizedBoxes,
     asked: Sequence[Query],
     *,
     original: Integers,
@@ -91,7 +91,7 @@ def count(query: Query, quasi: Integers, *, sensitive: Integers | None = None) -
 
 
 def estimate(
-    query: Query, classes: Boxes, *, member: Integers | None = None, sensitive: Integers | None = None
+    query: Query, classes: SizedBoxes, *, member: Integers | None = None, sensitive: Integers | None = None
 ) -> float:
     """What a reader of the release would answer, taking records as spread evenly over the leaves of their box."""
     share: NDArray[np.float64] = np.ones(len(classes.size))

@@ -10,7 +10,7 @@ from sequester.policy.attributes import Consent, Drift, Identifier, Insensitive,
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 from sequester.policy.protect import CLASS_PROMISES
-from sequester.policy.words import listed, percent
+from sequester.policy.words import amount, listed, percent
 
 # Promises are told for the stronger of those who link values that stay first, then for the others.
 _TOLD = (
@@ -24,7 +24,7 @@ def treatment(attribute: Identifier | Insensitive | Consent | QuasiIdentifier | 
     if isinstance(attribute, Identifier):
         return "dropped"
     if isinstance(attribute, Consent):
-        waits = f"; a withdrawal may wait {_amount(attribute.wait, 'release')}" if attribute.wait else ""
+        waits = f"; a withdrawal may wait {amount(attribute.wait, 'release')}" if attribute.wait else ""
         return f"without it a record is not published{waits}"
     if isinstance(attribute, Insensitive):
         return (
@@ -115,7 +115,7 @@ def _sensitive(attribute: Sensitive) -> Iterator[str]:
     if attribute.permanent:
         yield f"but {len(attribute.permanent)} that stay"
     if attribute.grades is not None:
-        yield f"{_amount(len(attribute.grades), 'grade')}"
+        yield f"{amount(len(attribute.grades), 'grade')}"
     if attribute.guarding is not None:
         yield f"guarded by {attribute.guarding}"
     if attribute.ordinary:
@@ -149,7 +149,7 @@ def _pod_notes(policy: Policy) -> Iterator[str]:
     )
     if policy.impossible:
         yield (
-            f"{_amount(len(policy.impossible), 'combination')} of values cannot be, as the policy says: nobody shares "
+            f"{amount(len(policy.impossible), 'combination')} of values cannot be, as the policy says: nobody shares "
             "a value with somebody who cannot have it. One that everybody knows of and that is missing there gives "
             "people away."
         )
@@ -171,7 +171,3 @@ def _level_notes(policy: Policy) -> Iterator[str]:
         elif wanted is not None and not kind.ordered:
             yield f"{name} has no hierarchy: values next to each other in the alphabet are grouped."
         yield from kind.notes(name, attribute)
-
-
-def _amount(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -151,8 +151,8 @@ class _Future:
             changed = np.flatnonzero(random.random(len(who)) < self.churn.change)
             values[:, changed] = self.records.sensitive[:, random.integers(0, count, len(changed))]
             codes = np.ascontiguousarray(self.records.quasi[:, drawn])
-            found = sights_of(requirement, self.policy, values, compact=False)
-            now = tuple(sight.codes for sight in found if not sight.permanent)
+            sights = sights_of(requirement, self.policy, values, compact=False)
+            now = tuple(sight.codes for sight in sights if not sight.permanent)
             past = Past(histories, who, now, np.zeros(len(who), np.bool_))
             try:
                 classes = group(

@@ -19,11 +19,11 @@ from sequester.policy.model import Policy
 
 def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
     """Stop a first release of a table that another series nearby seems to be of."""
-    found = sorted(set(_series(place, policy, folder)))
-    if found:
+    others = sorted(set(_alike(place, policy, folder)))
+    if others:
         raise DataError(
             Problem(
-                f"{found[0]} has releases of a table with the same columns. If this is that series under another name, "
+                f"{others[0]} has releases of a table with the same columns. If this is that series under another name, "
                 "put its name back, or go on from its ledger with `after`; whoever is in both would be published "
                 "twice, and nobody would count that. If nobody is in both, say so with everybody_is_new=True",
                 key="series",
@@ -31,11 +31,12 @@ def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
         )
 
 
-def _series(place: Place, policy: Policy, folder: Path) -> Iterator[str]:
+def _alike(place: Place, policy: Policy, folder: Path) -> Iterator[str]:
+    """The names of series nearby whose tables have the same columns."""
     names = _published(policy)
-    for found in witness.beside(place).values():
-        if found.series != policy.series and found.columns == witness.columns_digest(names):
-            yield found.series
+    for head in witness.beside(place).values():
+        if head.series != policy.series and head.columns == witness.columns_digest(names):
+            yield head.series
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():
         if other.is_dir() and other.name != policy.series:
             last = evidence.folders(folder, other.name)[-1:]

@@ -2,8 +2,8 @@
 
 Whoever holds two releases knows who came and who left in between, as a set. If those who came (or left) are fewer
 than may be inferred, or too many of them have one value with a bound, then no release of the whole table hides them:
-the table as one class shows it (Sequester's theory: the checks are monotone). This looks at all of them together and
-says yes or no; it never says who: to choose people by their values would publish these values.
+the table as one class shows it (docs/theory.md, section 5). This looks at all of them together and says yes or no; it
+never says who: to choose people by their values would publish these values.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ WIDE, NARROW, NEAR = 2048, 256, 256
 LARGEST_K, PARTS = 32, 8
 """Beyond this k the units are not records, but runs of near ones, so many or more to a cluster."""
 
+# Looks at everybody who might move: in a third one hardly anybody does.
 _PASSES = 2
 
 

@@ -66,7 +66,7 @@ def _first_urgency(clusters, c, limits):
     return np.float32(0)
 
 
-@helper
+@helper(inline="always")
 def _line_up(clusters, count, limits):
     waiting = Waiting(
         np.arange(count),
@@ -105,7 +105,7 @@ def _partner(clusters, c, count, scratch, limits):
     return first, price
 
 
-@helper
+@helper(inline="always")
 def _look(clusters, waiting, c, count, scratch, limits):
     """Find the partner of the cluster in slot c, and how urgent their merge is."""
     wide, size, cost = scratch.wide, clusters.size, clusters.cost
@@ -126,7 +126,7 @@ def _look(clusters, waiting, c, count, scratch, limits):
     waiting.seen[c] = waiting.version[waiting.identity[o]]
 
 
-@helper
+@helper(inline="always")
 def _absorb(clusters, waiting, c, o):
     """Merge the cluster in slot o into that in slot c."""
     for axis in range(clusters.low.shape[0]):
@@ -141,7 +141,7 @@ def _absorb(clusters, waiting, c, o):
     waiting.version[waiting.identity[c]] += 1
 
 
-@helper
+@helper(inline="always")
 def _close_gap(clusters, waiting, o, last):
     """Move the cluster in the last slot to slot o."""
     for axis in range(clusters.low.shape[0]):
@@ -189,7 +189,7 @@ def _merge(clusters, count, limits, scratch, cluster_of):
     return lost
 
 
-@helper
+@helper(inline="always")
 def _host(clusters, count, widest, scratch):
     """The cluster that a unit with the box in `scratch` may join, and is nearest to; -1 for none."""
     host = -1
@@ -253,7 +253,7 @@ def _number_runs(label, people, number):
     return count
 
 
-@helper
+@helper(inline="always")
 def _cost_of_runs(records, people, label, scratch):
     """What it costs to publish the runs of people with the same label."""
     cost = np.float32(0)
@@ -265,7 +265,7 @@ def _cost_of_runs(records, people, label, scratch):
     return cost
 
 
-@helper
+@helper(inline="always")
 def _write(people, cluster_of, count, begin, order, member):
     """Put the people of a window into the order by clusters, and write where the cluster of each begins."""
     place = np.zeros(count + 1, np.int64)

@@ -32,7 +32,7 @@ class Lists(NamedTuple):
     head: NDArray[np.int64]  # per cluster
 
 
-@helper
+@helper(inline="always")
 def _listed(records, people, member, clusters, scratch):
     """The lists of the clusters of a window, whose boxes, sizes, costs and counts are written."""
     width = records.codes.shape[1]
@@ -66,7 +66,7 @@ def _listed(records, people, member, clusters, scratch):
     return lists
 
 
-@helper
+@helper(inline="always")
 def _without(lists, c, person, low, high):
     """The box around all of a cluster but one person; returns its summed widths."""
     for axis in range(low.size):
@@ -95,7 +95,7 @@ def _safe_with(clusters, c, own, more, total, limits):
     return safe(total, int(clusters.size[c]) + more, limits)
 
 
-@helper
+@helper(inline="always")
 def _destination(clusters, own, c, rest, scratch, limits):
     """The cluster where a person of cluster c costs least, less than c is spared if only `rest` is left; -1 for none.
 
@@ -111,7 +111,7 @@ def _destination(clusters, own, c, rest, scratch, limits):
     return chosen
 
 
-@helper
+@helper(inline="always")
 def _move(lists, clusters, own, i, chosen, scratch):
     """Move a person to another cluster; the box of those she leaves is in `scratch`, and costs are not changed yet."""
     c = lists.cluster_of[i]

@@ -30,7 +30,7 @@ class Hosts(NamedTuple):
     high: Floats
 
 
-@helper
+@helper(inline="always")
 def _width_around(low, high, own, hosts, host):
     total = 0.0
     for axis in range(low.shape[1]):

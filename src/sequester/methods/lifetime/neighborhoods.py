@@ -33,9 +33,9 @@ def neighborhoods(codes: Ints, domains: tuple[Hierarchy, ...], *, size: int) -> 
         rows, nothing, order, 0, len(order), 0, kernels.GAIN, *side_by_side(domains), np.zeros((0, 0), np.int32), 0,
         under_k(size),
     )  # fmt: skip
-    found = np.empty(len(order), np.int32)
-    found[order] = np.searchsorted(np.sort(starts), np.arange(len(order)), side="right") - 1
-    return found
+    number = np.empty(len(order), np.int32)
+    number[order] = np.searchsorted(np.sort(starts), np.arange(len(order)), side="right") - 1
+    return number
 
 
 def bearable(neighborhood: Ints, safe: Callable[[Ints, int], Mask]) -> Ints:

@@ -97,11 +97,9 @@ class Survivals:
     @property
     def bounds(self) -> Floats:
         """Per column, the bound of its value on single classes."""
-        found = [float(self.histories[view].bounds[self.value[column]]) for column, view in enumerate(self._views())]
-        return np.array(found, np.float64)
-
-    def _views(self) -> list[int]:
-        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first)).tolist()
+        views = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first)).tolist()
+        bounds = [float(self.histories[view].bounds[value]) for view, value in zip(views, self.value, strict=True)]
+        return np.array(bounds, np.float64)
 
     def factors(self, row: int, column: int) -> tuple[list[int], list[int]]:
         """Of every earlier release with a link: rows with the value, and rows of the class."""

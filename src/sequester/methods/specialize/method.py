@@ -6,16 +6,18 @@ from typing import Any
 
 from sequester.history.history import History
 from sequester.methods.classes import Classes
-from sequester.methods.method import Ints, Method, Task
+from sequester.methods.method import Method, Task
 
 
 def _first(task: Task) -> Classes:
-    from sequester.methods.specialize.refine import specialize
+    from sequester.methods.specialize.refine import label_of, specialize
 
-    return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=_label(task))
+    label = None if task.records is None else label_of(task.records, task.options)
+    return specialize(*task.table, loss=task.options.loss, score=task.options.score, label=label)
 
 
 def _following(task: Task) -> Classes:
+    from sequester.methods.specialize.refine import label_of
     from sequester.methods.specialize.respecialize import respecialize
 
     options = task.options
@@ -25,18 +27,16 @@ def _following(task: Task) -> Classes:
         against=task.against,
         loss=options.loss,
         score=options.score,
-        label=_label(task),
+        label=None if task.records is None else label_of(task.records, options),
         semantics=options.semantics,
         certificate=options.certificate,
         progress=task.progress,
     )
 
 
-def _label(task: Task) -> Ints | None:
-    """The column that refinements should tell about."""
-    from sequester.methods.specialize.refine import label_of
-
-    return None if task.records is None else label_of(task.records, task.options)
+def _asks_no_certificate(options: Any) -> bool:
+    """Taxonomy cuts may have to bear a certificate, or every printed target: a merge would not do."""
+    return not (options.certificate or options.semantics == "printed")
 
 
 def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> tuple[str, ...]:
@@ -45,11 +45,6 @@ def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> 
 
     chain = new_chain(task.history, classes, *task.table) if len(task.history.first) else None
     return (str(chain),) if chain is not None and chain.is_cheaper else ()
-
-
-def _asks_no_certificate(options: Any) -> bool:
-    """Taxonomy cuts may have to bear a certificate, or every printed target: a merge would not do."""
-    return not (options.certificate or options.semantics == "printed")
 
 
 METHOD = Method("specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain)

@@ -1,7 +1,7 @@
 """What the documentation site has beside the pages in docs/: pages from the root of the sources, and the notebooks.
 
-MkDocs calls `on_files` and `on_page_markdown` (`hooks` in mkdocs.yml). Links are rewritten from where a page is in the
-sources to where it is in the site.
+MkDocs calls the functions that begin with `on_` (`hooks` in mkdocs.yml). Links are rewritten from where a page is in
+the sources to where it is in the site. A page that would load anything from elsewhere fails the build.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
 }
+_LOADED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"' >]+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -38,11 +40,21 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return relinked(markdown)
 
 
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Whoever reads the documentation of a privacy tool tells nobody by it."""
+    if foreign := _LOADED.findall(output):
+        raise PluginError(f"{page.file.src_uri} loads from elsewhere: {', '.join(sorted(set(foreign)))}")
+    return output
+
+
 def relinked(text: str) -> str:
     """The same text with links to pages of the site."""
     for source, page in PAGES.items():
         text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}(#[^)]*)?\)", rf"]({page}\1)", text)
-    return text.replace("](docs/", "](").replace("](examples/", "](examples/")
+    # The site has notebooks as pages; what else is in examples/ stays with the sources.
+    text = re.sub(r"\]\(examples/([\w-]+)\.ipynb\)", r"](examples/\1.md)", text)
+    text = re.sub(r"\[([^\]]+)\]\(examples/README\.md\)", r"`\1/`", text)
+    return text.replace("](docs/", "](")
 
 
 def as_page(notebook: Path) -> str:

@@ -1,0 +1,1 @@
+"""What builds and tries the package and its documentation."""
