@@ -95,7 +95,7 @@ def test_publishing_and_commands_know_no_method_by_its_name() -> None:
                 strange += [f"{file.name} uses {module}"] if not module.startswith(shared) else []
             if isinstance(node, ast.Compare):
                 said = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
-                strange += [f"{file.name} asks for {name}" for name in said & METHODS.keys()]
+                strange += [f"{file.name} asks for {name}" for name in METHODS.keys() & said]
     assert strange == []
 
 

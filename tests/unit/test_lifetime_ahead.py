@@ -17,8 +17,9 @@ from churn import Ward, begin, rules
 from command import invoke
 from sequester.history.past import Past
 from sequester.ledger import Key
+from sequester.methods.lifetime.budget import budget_of
 from sequester.policy.protect import Lifetime
-from sequester.publish.ahead import budget_of, look_ahead
+from sequester.publish.ahead import look_ahead
 
 KEY = Key.of_text("a key for tests only")
 

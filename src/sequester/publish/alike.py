@@ -23,8 +23,8 @@ def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
     if others:
         raise DataError(
             Problem(
-                f"{others[0]} has releases of a table with the same columns. If this is that series under another name, "
-                "put its name back, or go on from its ledger with `after`; whoever is in both would be published "
+                f"{others[0]} has releases of a table with the same columns. If this is that series under another "
+                "name, put its name back, or go on from its ledger with `after`; whoever is in both would be published "
                 "twice, and nobody would count that. If nobody is in both, say so with everybody_is_new=True",
                 key="series",
             )
