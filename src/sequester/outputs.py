@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Output:
+class FileFormat:
     """One format.
 
     suffixes  of its files; the first is that of a release
@@ -56,14 +56,14 @@ def _rows_of_parquet(path: Path) -> int:
 
 
 OUTPUTS = {
-    "csv": Output((".csv", ".csv.gz"), _write_csv, _rows_of_csv, is_text=True),
-    "parquet": Output((".parquet",), _write_parquet, _rows_of_parquet, is_text=False),
+    "csv": FileFormat((".csv", ".csv.gz"), _write_csv, _rows_of_csv, is_text=True),
+    "parquet": FileFormat((".parquet",), _write_parquet, _rows_of_parquet, is_text=False),
 }
 """By the name that policies have for them (`output.format`)."""
 SUFFIXES = tuple(suffix for output in OUTPUTS.values() for suffix in output.suffixes)
 
 
-def output_of(file: str) -> Output:
+def output_of(file: str) -> FileFormat:
     """The format of a file by its name; csv where that tells nothing."""
     known = (output for output in OUTPUTS.values() if file.endswith(output.suffixes))
     return next(known, OUTPUTS["csv"])

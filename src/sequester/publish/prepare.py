@@ -32,7 +32,7 @@ _STAGES = ("reading", "matching people", "anonymizing", "comparing")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """What is asked for.
 
     source              path, frame or relation: the private table now
@@ -52,7 +52,7 @@ class Wanted:
     priced: bool = True
 
 
-def prepare(ledger: Ledger, policy: Policy, wanted: Wanted, *, progress: Progress | None = None) -> Plan:
+def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None = None) -> Plan:
     """The next release as a plan, with everything needed to publish it."""
 
     def tell(stage: int) -> None:
@@ -61,38 +61,38 @@ def prepare(ledger: Ledger, policy: Policy, wanted: Wanted, *, progress: Progres
 
     tell(0)
     state, entries = ledger.load(), ledger.releases()
-    snapshot, registered, listed = _read(wanted, policy, state, entries)
+    snapshot, registered, listed = _read(request, policy, state, entries)
     tell(1)
-    census, notes = take_census(ledger, state, snapshot, policy, everybody_is_new=wanted.everybody_is_new)
+    census, notes = take_census(ledger, state, snapshot, policy, everybody_is_new=request.everybody_is_new)
     digest = census.people.digest()
     repeated = repeats(entries, digest)
-    if wanted.name in {entry.name for entry in entries}:
+    if request.name in {entry.name for entry in entries}:
         raise DataError(name_taken(repeated))
     tell(2)
-    number, source = len(state.releases) + 1, wanted.source
+    number, source = len(state.releases) + 1, request.source
     brief = replace(
-        Brief.of(policy, census.snapshot, [wanted.seed, number]),
-        name=wanted.name,
+        Brief.of(policy, census.snapshot, [request.seed, number]),
+        name=request.name,
         registered=registered,
         audited=_audited(entries, policy),
         progress=progress,
     )
     candidate = make_candidate(census, state, brief)
     tell(3)
-    price = Price.of(candidate, brief) if wanted.priced else Price()
+    price = Price.of(candidate, brief) if request.priced else Price()
     return Plan(
         series=policy.series,
         number=number,
-        name=wanted.name,
+        name=request.name,
         head=state.head,
         fingerprint=fingerprint(policy),
         source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
         input_digest=digest,
         content=candidate.content(),
         method=policy.method.model_dump(mode="json"),
-        seed=wanted.seed,
-        recipient=wanted.recipient,
-        purpose=wanted.purpose,
+        seed=request.seed,
+        recipient=request.recipient,
+        purpose=request.purpose,
         change=census.change(changed=_moved(candidate)),
         personal=personal_of(census, candidate.roster),
         gain=gain_of(candidate.records.without(candidate.decoy), candidate.of_people),
@@ -108,25 +108,25 @@ def prepare(ledger: Ledger, policy: Policy, wanted: Wanted, *, progress: Progres
         levers=price.levers,
         notes=(*note_repeated(repeated), *notes, *candidate.notes, *price.notes),
         untried=candidate.audit.untried,
-        everybody_is_new=wanted.everybody_is_new,
+        everybody_is_new=request.everybody_is_new,
         repeats=None if repeated is None else repeated.number,
         candidate=candidate,
     )
 
 
 def _read(
-    wanted: Wanted, policy: Policy, state: State, entries: Sequence[Entry]
+    request: Request, policy: Policy, state: State, entries: Sequence[Entry]
 ) -> tuple[Snapshot, NDArray[np.int32] | None, str | None]:
     """The table, the registration list as codes, and a digest of the list."""
     if state.releases:
-        snapshot = encode_next(wanted.source, policy, state.domains, show_values=wanted.show_values)
+        snapshot = encode_next(request.source, policy, state.domains, show_values=request.show_values)
         check_boxes(state, policy, snapshot.domains)
     else:
-        snapshot = encode(wanted.source, policy, show_values=wanted.show_values)
+        snapshot = encode(request.source, policy, show_values=request.show_values)
     if policy.registration_list is None:
         return snapshot, None, None
     domains, registered = encode_list(
-        policy.registration_list, policy, snapshot.domains, show_values=wanted.show_values
+        policy.registration_list, policy, snapshot.domains, show_values=request.show_values
     )
     snapshot = snapshot.within(domains)
     return snapshot, registered, check_registered(snapshot, registered, policy, before=entries)

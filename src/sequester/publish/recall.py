@@ -63,17 +63,17 @@ def recall(
         plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
     known = [domains[name] for name in sensitive]
     sights = sights_of(requirement or Requirement.from_policy(policy, known), policy, values, compact=False)
-    course = _Course.of(state, policy, domains, people=values.shape[1])
+    releases = _Releases.of(state, policy, domains, people=values.shape[1])
     cells = Plain(policy.insensitive, plain, tuple(domains[name].names[0] for name in policy.insensitive))
     return Recalled(
-        tuple(course.history(sight) for sight in sights),
+        tuple(releases.history(sight) for sight in sights),
         tuple(sight.codes for sight in sights),
         Labels.of_policy(policy, known, sights, values, cells),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Course:
+class _Releases:
     """What all histories share: the releases' boxes, and who was in which class of them."""
 
     state: State
@@ -84,7 +84,7 @@ class _Course:
     members: tuple[Codes, ...]
 
     @classmethod
-    def of(cls, state: State, policy: Policy, domains: Mapping[str, Hierarchy], *, people: int) -> _Course:
+    def of(cls, state: State, policy: Policy, domains: Mapping[str, Hierarchy], *, people: int) -> _Releases:
         of = np.full(people, -1, np.int32)
         of[: state.people] = state.trajectory
         size = np.bincount(state.trajectory[state.trajectory >= 0], minlength=len(state.path)).astype(np.int64)

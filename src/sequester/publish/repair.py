@@ -32,11 +32,11 @@ def fall_back(past: Past, classes: Classes, merged: Classes, findings: Iterable[
     return Classes(compact.astype(np.int32), lo[:, used], hi[:, used])
 
 
-Joins = dict[int, NDArray[np.bool_] | None]
+ToJoin = dict[int, NDArray[np.bool_] | None]
 """Classes to be joined, and with which others that would help; None: with any."""
 
 
-def join(classes: Classes, domains: Sequence[Hierarchy], chosen: Joins) -> Classes:
+def join(classes: Classes, domains: Sequence[Hierarchy], chosen: ToJoin) -> Classes:
     """The classes, those chosen joined each with the one beside which its rows lose least, of those that help."""
     lo, hi = classes.lo.copy(), classes.hi.copy()
     size, into = classes.size, np.arange(len(classes))
@@ -63,14 +63,14 @@ def join(classes: Classes, domains: Sequence[Hierarchy], chosen: Joins) -> Class
     return Classes(compact[classes.member].astype(np.int32), lo[:, used], hi[:, used])
 
 
-def unsafe_classes(past: Past, classes: Classes, findings: Iterable[Finding]) -> Joins:
+def unsafe_classes(past: Past, classes: Classes, findings: Iterable[Finding]) -> ToJoin:
     """Per finding a class of this release to be joined: one whose people cannot have a row, with one that shows it.
 
     Where that is not told, the smallest class of this release that the finding names; where none names one, all it
     reaches.
     """
     size = classes.size
-    joins: Joins = {}
+    joins: ToJoin = {}
     for finding in findings:
         own, helps = _ruled_out(past, classes, finding)
         if len(own):

@@ -23,7 +23,7 @@ from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import refuse_alike
 from sequester.publish.commit import commit, recover
 from sequester.publish.plan import Plan
-from sequester.publish.prepare import Wanted, prepare
+from sequester.publish.prepare import Request, prepare
 from sequester.publish.repeated import overtaken, stale
 
 if TYPE_CHECKING:
@@ -204,22 +204,22 @@ class Series:
                 f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
-        wanted = Wanted(source, seed, recipient, purpose, everybody_is_new, show_values)
+        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values)
         with self._ledger(read_only=True) as ledger:
-            return self._sealed(self._prepare(ledger, wanted, name, progress=progress))
+            return self._sealed(self._prepare(ledger, request, name, progress=progress))
 
-    def _prepare(self, ledger: Ledger, wanted: Wanted, name: str | None, *, progress: Progress | None) -> Plan:
+    def _prepare(self, ledger: Ledger, request: Request, name: str | None, *, progress: Progress | None) -> Plan:
         """The next release, where ledger, folders and this series agree."""
         ledger.check_open()
         self._agree(ledger)
         entries = ledger.releases()
-        if not entries and not wanted.everybody_is_new:
+        if not entries and not request.everybody_is_new:
             refuse_alike(self.place, self.policy, self.folder)
         meanwhile, self._seen = entries[self._seen :], len(entries)
         if taken := [entry for entry in meanwhile if entry.name == name]:
             raise overtaken(taken[0])
-        wanted = replace(wanted, name=_name(wanted.source, name, {entry.name for entry in entries}))
-        plan = prepare(ledger, self.policy, wanted, progress=progress)
+        request = replace(request, name=_name(request.source, name, {entry.name for entry in entries}))
+        plan = prepare(ledger, self.policy, request, progress=progress)
         if again := [entry for entry in meanwhile if entry.number == plan.repeats]:
             raise overtaken(again[0])
         return plan
@@ -267,13 +267,13 @@ class Series:
         if plan.source is None:
             raise DataError("the plan does not say which file it was made from; plan again")
         edited = StalePlan("the plan does not say what is planned; it was edited, or made elsewhere: plan it again")
-        wanted = Wanted(plan.source, plan.seed, plan.recipient, plan.purpose, plan.everybody_is_new, priced=False)
+        request = Request(plan.source, plan.seed, plan.recipient, plan.purpose, plan.everybody_is_new, priced=False)
         with self._ledger(read_only=True) as ledger:
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
             if not hmac.compare_digest(self._sealed(plan).seal, plan.seal):
                 raise edited
-            made = self._prepare(ledger, wanted, plan.name, progress=progress)
+            made = self._prepare(ledger, request, plan.name, progress=progress)
         if made.input_digest != plan.input_digest:
             raise StalePlan("the table has changed since this release was planned; plan it again")
         if dict(made.method) != dict(plan.method) or made.content != plan.content:
