@@ -97,12 +97,15 @@ def _has(label: Integers, pod: int, wanted: int) -> bool:
 @helper
 def _rows_with(company: Company, cls: int, label: int) -> int:
     """Rows of the pods of a class that have a label; no class (-1) has any."""
+    # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
+    labels, size, follows = company.label, company.boxes.size, company.shelves.follows
     rows = 0
     pod = company.shelves.head[cls] if cls >= 0 else -1
     while pod >= 0:
-        if _has(company.label, pod, label):
-            rows += company.boxes.size[pod]
-        pod = company.shelves.follows[pod]
+        for seat in range(labels.shape[1]):
+            if labels[pod, seat] == label:
+                rows += size[pod]
+        pod = follows[pod]
     return rows
 
 

@@ -109,19 +109,20 @@ def _assign_at_once(arcs: Arcs, search: Search) -> None:
 @helper
 def _nearest_free(arcs: Arcs, search: Search, heap: Heap, source: int) -> tuple[int, int]:
     """The free column that is nearest to a row along arcs and back, and how many columns were reached."""
-    far, state, u, v = search.far, search.state, search.u, search.v
+    far, state, before, u, v = search.far, search.state, search.before, search.u, search.v
+    ends, cost = arcs.to, arcs.cost
     row, reached, size, touched = source, 0.0, 0, 0
     while True:
         for arc in range(arcs.start[row], arcs.start[row + 1]):
-            to = arcs.to[arc]
+            to = ends[arc]
             if state[to] == 2:
                 continue
-            way = reached + max(arcs.cost[arc] - u[row] - v[to], 0.0)
+            way = reached + max(cost[arc] - u[row] - v[to], 0.0)
             if way < far[to]:
                 if state[to] == 0:
                     state[to], search.touched[touched] = 1, to
                     touched += 1
-                far[to], search.before[to] = way, row
+                far[to], before[to] = way, row
                 _push(heap, size, way, to)
                 size += 1
         # Columns that were pushed again wait behind, with the longer way.
@@ -167,9 +168,10 @@ def assign(arcs: Arcs, search: Search, heap: Heap) -> None:
 @helper
 def _cost_between(arcs: Arcs, one: int, other: int) -> float:
     """What a pair costs; infinite if it may not be."""
-    cost = np.inf
+    # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
+    to, cost = arcs.to, np.inf
     for arc in range(arcs.start[one], arcs.start[one + 1]):
-        if arcs.to[arc] == other:
+        if to[arc] == other:
             cost = arcs.cost[arc]
             break
     return cost
