@@ -63,7 +63,7 @@ def types_of(text: str) -> tuple[Any, ...]:
         scalar, _, axes = word.partition("[")
         if word in TUPLES:
             place, fields = TUPLES[word]
-            found.append(types.NamedTuple(types_of(fields), _found(place)))  # type: ignore[no-untyped-call]
+            found.append(types.BaseTuple.from_types(types_of(fields), _found(place)))  # type: ignore[no-untyped-call]
         else:
             found.append(types.Array(scalars[scalar], axes.count(":"), "C") if axes else scalars[scalar])
     return tuple(found)
