@@ -110,7 +110,7 @@ def extents(past: Past, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], ND
 
 
 def around(classes: Classes, past: Past, codes: NDArray[np.int32]) -> Classes:
-    """The same classes, their boxes widened to the old boxes of people who left and are published on."""
+    """The same classes, their boxes widened to the old boxes of people who left and are kept in the release."""
     if not past.retained.any():
         return classes
     lo, hi = hulls(classes.member.astype(np.int64), *extents(past, codes))

@@ -88,7 +88,7 @@ def label_of(records: Snapshot, method: Specialize) -> NDArray[np.int32] | None:
         raise PolicyError(Problem(message, key="method.label"))
     if name in records.sensitive_names:
         return records.codes(name)
-    # Nothing is known of people who left and are published on: that is a label of its own.
+    # Nothing is known of people who left and are kept in the release: that is a label of its own.
     found = pc.dictionary_encode(records.insensitive[name].combine_chunks(), null_encoding="encode")
     return np.asarray(found.indices.to_numpy(zero_copy_only=False), np.int32)
 
