@@ -234,6 +234,9 @@ def _exchange(partner: Integers, arcs: Arcs, alone: Costs, one: int, arc: int) -
     other = arcs.to[arc]
     mine, theirs = partner[one], partner[other]
     now = _price_of(arcs, alone, one, mine) + _price_of(arcs, alone, other, theirs)
+    if arcs.cost[arc] >= now - _LESS:
+        # Whoever is left costs something, too: no need to look whether they fit.
+        return 0
     left = _price_of(arcs, alone, mine, -1) + _price_of(arcs, alone, theirs, -1)
     joined = False
     if mine >= 0 and theirs >= 0:
