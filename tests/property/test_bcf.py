@@ -15,7 +15,7 @@ from sequester.attacks.audit import audit_histories
 from sequester.attacks.cracks import backward, cross, forward
 from sequester.errors import GuaranteeError
 from sequester.history import History
-from sequester.methods.specialize.bcf import Cuts
+from sequester.methods.specialize.bcf import TaxonomyCuts
 from sequester.methods.specialize.respecialize import Refinement, respecialize
 
 often = settings(max_examples=100, deadline=None)
@@ -42,7 +42,7 @@ def test_after_every_step_the_rows_left_are_those_of_the_audit(chain: Chain, lea
         assume(chain.present[-1].any())
     publish_cuts(data.draw, chain, until=len(chain.present) - 1)
     past, codes, guard = chain.past()
-    assert Cuts.of(chain.history, chain.domains).nested
+    assert TaxonomyCuts.of(chain.history, chain.domains).nested
     before = {name: attack.find(chain.history).measure for name, attack in ATTACKS.items()}
     search = Refinement.of(past, codes, chain.domains, guard, against=["neighbor"], exact=True)
     steps = 0
@@ -174,5 +174,5 @@ def test_after_releases_by_local_recoding_the_audit_finds_nothing(chain: Chain, 
     except GuaranteeError:
         event("nothing is safe")
         return
-    event(f"nested: {Cuts.of(chain.history, chain.domains).nested}, classes: {min(len(classes), 3)}")
+    event(f"nested: {TaxonomyCuts.of(chain.history, chain.domains).nested}, classes: {min(len(classes), 3)}")
     assert not attacked(chain, chain.extended(past, classes))

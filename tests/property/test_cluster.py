@@ -20,7 +20,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.cluster import join as module
 from sequester.methods.cluster.box_kernels import Records, Windows
 from sequester.methods.cluster.join import cluster
-from sequester.methods.cluster.merge_kernels import TRIES, Joining, merge_windows
+from sequester.methods.cluster.merge_kernels import TRIES, JoinRules, merge_windows
 from sequester.methods.cluster.near_kernels import Hosts, Seekers, take_nearest
 from sequester.methods.mondrian.cut import mondrian
 from sequester.metrics.loss import ail
@@ -193,7 +193,7 @@ def test_unsafe_clusters_merge_with_the_nearest(table: Table, attributes: int, s
     position = np.concatenate([domain.position for domain in domains]).astype(np.float32)
     records = Records(quasi.T.copy(), table.guard.values, position, first_leaf)
     windows = Windows(order, np.zeros(1, np.int64), np.array([table.records]))
-    merge_windows(records, everybody, everybody, windows, table.guard.limits, Joining(0.0, 1000, False), member)
+    merge_windows(records, everybody, everybody, windows, table.guard.limits, JoinRules(0.0, 1000, False), member)
     found = {frozenset(np.flatnonzero(member == number).tolist()) for number in member}
     assert found == Merging(table, [frozenset([record]) for record in range(table.records)]).run()
     assert sorted(order.tolist()) == everybody.tolist()

@@ -71,7 +71,7 @@ def clusters(
 ) -> Classes:
     """As `cluster`; records that are not safe even together are one cluster."""
     from sequester.methods.cluster.box_kernels import Records, Windows
-    from sequester.methods.cluster.merge_kernels import Joining, merge_windows
+    from sequester.methods.cluster.merge_kernels import JoinRules, merge_windows
     from sequester.methods.cluster.move_kernels import move_windows
     from sequester.methods.cluster.near_kernels import bound_members
 
@@ -92,7 +92,7 @@ def clusters(
     counted = np.cumsum(np.concatenate([[True], (np.diff(unit[order]) != 0) | fresh[1:]]))
     edges = _edges(starts, counted[starts] - 1, WIDE if records <= SMALL else NARROW, end=records)
     widest = 0.0 if similarity is None else (1 - similarity) * width
-    joining = Joining(widest, 4 * WIDE, similarity is None)
+    joining = JoinRules(widest, 4 * WIDE, similarity is None)
     member = np.empty(records, np.int32)
 
     def merge(begin: Longs, end: Longs) -> None:

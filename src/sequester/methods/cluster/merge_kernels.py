@@ -29,7 +29,7 @@ Ints = NDArray[np.int32]
 TRIES = 32
 
 
-class Joining(NamedTuple):
+class JoinRules(NamedTuple):
     """When units join a cluster, and what is left as it is.
 
     widest   units join a cluster as long as its summed widths are at most this; at 0 only equal ones do
@@ -42,7 +42,7 @@ class Joining(NamedTuple):
     compare: bool
 
 
-class Waiting(NamedTuple):
+class MergeQueue(NamedTuple):
     """Clusters in slots, the last of which moves to where one was absorbed; an identity never changes.
 
     Of those that are not safe the one goes first whose merge costs least, divided by the square of what it has of the
@@ -68,7 +68,7 @@ def _first_urgency(clusters, c, limits):
 
 @helper(inline="always")
 def _line_up(clusters, count, limits):
-    waiting = Waiting(
+    waiting = MergeQueue(
         np.arange(count),
         np.arange(count),
         np.arange(count),
@@ -283,7 +283,7 @@ def _write(people, cluster_of, count, begin, order, member):
 
 @kernel
 def merge_windows(
-    records: Records, unit: Ints, base: Ints, windows: Windows, limits: Limits, joining: Joining, member: Ints
+    records: Records, unit: Ints, base: Ints, windows: Windows, limits: Limits, joining: JoinRules, member: Ints
 ) -> None:
     """Cluster the units of every window: near ones join, and clusters that are not safe merge with the nearest.
 

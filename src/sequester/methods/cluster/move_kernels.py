@@ -23,7 +23,7 @@ from sequester.methods.cluster.box_kernels import (
 )
 
 
-class Lists(NamedTuple):
+class MemberLists(NamedTuple):
     """The people of one window as a list per cluster: that begins with `head`, and goes on with `following`."""
 
     place: NDArray[np.float32]  # (people, attributes)
@@ -36,7 +36,7 @@ class Lists(NamedTuple):
 def _listed(records, people, member, clusters, scratch):
     """The lists of the clusters of a window, whose boxes, sizes, costs and counts are written."""
     width = records.codes.shape[1]
-    lists = Lists(
+    lists = MemberLists(
         np.empty((people.size, width), np.float32),
         np.empty(people.size, np.int64),
         np.empty(people.size, np.int64),

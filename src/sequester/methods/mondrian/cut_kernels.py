@@ -78,7 +78,7 @@ class _Aim(NamedTuple):
     only_best: bool
 
 
-class _Room(NamedTuple):
+class _CutRoom(NamedTuple):
     """Room to work in.
 
     histogram    per leaf, rows of the run; zero between runs
@@ -397,7 +397,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
     guarded = deck.values.shape[1] > 0 or known.needed > 0
     cuts_room, values = leaves if guarded else width, limits.numerator.size
     longest_list = min(leaves, _PER_ROW * (end - begin) + _AT_LEAST + 1) + 1
-    room = _Room(
+    room = _CutRoom(
         histogram=np.zeros(leaves, np.int32),
         codes=np.empty(longest_list, np.int32),
         score=np.empty(cuts_room, np.float64),

@@ -22,7 +22,7 @@ from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.stock import Stock
 
 if TYPE_CHECKING:
-    from sequester.methods.mondrian.node_kernels import Lineup
+    from sequester.methods.mondrian.node_kernels import NodePeople
     from sequester.methods.mondrian.search_kernels import Spans, Ways
 
 Progress = Callable[[str, int, int], None]
@@ -145,7 +145,7 @@ class Forest:
         return forest._searched(spans, lineup, watch.limits, domains, ways=_ways(trials, seed))
 
     def _searched(
-        self, spans: Spans, lineup: Lineup, required: SeriesLimits, domains: tuple[Hierarchy, ...], *, ways: Ways
+        self, spans: Spans, lineup: NodePeople, required: SeriesLimits, domains: tuple[Hierarchy, ...], *, ways: Ways
     ) -> Forest:
         """With the results of a search in these nodes."""
         from sequester.methods.mondrian.cut_kernels import Scale
@@ -336,9 +336,9 @@ def _stay_costs(stock: Stock, low: Floats, high: Floats) -> tuple[Floats, Floats
     return np.asarray(staying, np.float64), np.asarray(everything, np.float64)
 
 
-def _lineup(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank: Longs) -> tuple[Lineup, Longs]:
+def _lineup(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, rank: Longs) -> tuple[NodePeople, Longs]:
     """Everybody in units, in the order of the tree, and where each place of the order begins."""
-    from sequester.methods.mondrian.node_kernels import Lineup
+    from sequester.methods.mondrian.node_kernels import NodePeople
 
     columns = watch.past_classes
     placed = np.flatnonzero(rank[stock.unit] >= 0)
@@ -358,7 +358,7 @@ def _lineup(past: Past, watch: SeriesGuard, stock: Stock, guard: ClassGuard, ran
     value = np.column_stack(
         [terms.value[person] + offset for terms, offset in zip(watch.views, watch.offsets, strict=True)]
     )
-    lineup = Lineup(
+    lineup = NodePeople(
         rows=np.ascontiguousarray(np.where(here[:, None], stock.lo[record], 0), np.int32),
         static=np.ascontiguousarray(np.where(here[:, None], guard.values[record], 0), np.int32),
         value=np.ascontiguousarray(value, np.int32),

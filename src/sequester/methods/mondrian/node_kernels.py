@@ -16,7 +16,7 @@ from sequester.kernels import helper
 Longs = NDArray[np.int64]
 
 
-class Lineup(NamedTuple):
+class NodePeople(NamedTuple):
     """Everybody a node may hold, the people of a node side by side: those in the table, and those who left.
 
     rows      (people, attributes) codes; of those who left they are not used
@@ -37,7 +37,7 @@ class Lineup(NamedTuple):
     here: NDArray[np.bool_]
 
 
-class Earlier(NamedTuple):
+class EarlierClasses(NamedTuple):
     """The classes of earlier releases that people of the node were in; columns are releases that tell something.
 
     of             (columns, people) the class, numbered within the node, -1 for absence
@@ -108,7 +108,7 @@ class Node(NamedTuple):
     shape: Longs
     value: Longs
     history: Longs
-    earlier: Earlier
+    earlier: EarlierClasses
     leaves: Leaves
     pieces: Pieces
     flow: Flow
@@ -125,7 +125,7 @@ def make_node(people, leaves, releases, views, values):
         shape=np.zeros(2, np.int64),
         value=np.zeros((people, views), np.int64),
         history=np.zeros(people, np.int64),
-        earlier=Earlier(
+        earlier=EarlierClasses(
             of=np.zeros((releases, people), np.int64),
             classes=np.zeros(releases, np.int64),
             counts=np.zeros((releases, people, values), np.int64),

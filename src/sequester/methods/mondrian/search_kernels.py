@@ -70,7 +70,7 @@ class Results(NamedTuple):
     label: NDArray[np.int16]
 
 
-class Cuts(NamedTuple):
+class CutList(NamedTuple):
     """Every cut of a leaf; keys and gain are for listing them."""
 
     score: NDArray[np.float64]
@@ -80,7 +80,7 @@ class Cuts(NamedTuple):
     gain: NDArray[np.float64]
 
 
-class Units(NamedTuple):
+class NodeUnits(NamedTuple):
     """Per person the unit she is of; per unit, how many of its people are on the upper side of a cut, and all."""
 
     of: NDArray[np.int64]
@@ -287,12 +287,12 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
     most_leaves, most_cuts = most // max(k, 1) + 2, most * lineup.rows.shape[1] + 1
     node = make_node(most, most_leaves, lineup.column.shape[1], lineup.value.shape[1], required.numerator.size)
     leaves, value, of = node.leaves, node.value, node.earlier.of
-    cuts = Cuts(
+    cuts = CutList(
         np.zeros(most_cuts), np.zeros(most_cuts, np.int64), np.zeros(most_cuts, np.int64), np.zeros(most, np.int64),
         np.zeros(most),
     )  # fmt: skip
     inside, side, names = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most + 1, np.int64)
-    units = Units(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
+    units = NodeUnits(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
     waiting, counts = np.zeros(most_leaves + 1, np.int64), np.zeros(limits.numerator.size, np.int64)
     for n in range(spans.begin.size):
         base, people = spans.begin[n], spans.end[n] - spans.begin[n]

@@ -138,14 +138,14 @@ class Pair:
 
     def surpluses(self, view: WatchedView) -> Mask:
         """Whether classes of one release minus any of the other must hold too much of a value."""
-        from sequester.methods.series_guard.pair_kernels import Crossing, Shares, surpluses
+        from sequester.methods.series_guard.pair_kernels import Crossing, PairShares, surpluses
 
         counts = self.counts(view)
         values = np.asarray(view.excess(counts, self.size).any(axis=0))
         if not values.any():
             return self._blocks()
         earlier, later = self.earlier_counts(view), self.later_counts(view)
-        shares = Shares(view.numerator, view.denominator, values)
+        shares = PairShares(view.numerator, view.denominator, values)
         return self._blocks(
             surpluses(Crossing(self.first, self.second, self.size), earlier, later, shares),
             surpluses(Crossing(self.second, self.first, self.size), later, earlier, shares),

@@ -22,7 +22,7 @@ class Crossing(NamedTuple):
     size: NDArray[np.int64]
 
 
-class Shares(NamedTuple):
+class PairShares(NamedTuple):
     """Per value the largest share of people who may have it, numerator / denominator, and whether to look at it."""
 
     numerator: NDArray[np.int64]

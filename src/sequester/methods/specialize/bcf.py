@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cuts:
+class TaxonomyCuts:
     """Per earlier release and attribute, the published value that every code is in.
 
     lo, hi  codes of its ends, -1 where a code is in none; None where published values overlap: then it is no cut
@@ -44,7 +44,7 @@ class Cuts:
     nested: bool
 
     @classmethod
-    def of(cls, history: History, domains: Sequence[Hierarchy]) -> Cuts:
+    def of(cls, history: History, domains: Sequence[Hierarchy]) -> TaxonomyCuts:
         """The cuts of all releases, and whether they are."""
         values = [
             [_distinct(release.lo[place], release.hi[place], domain.size) for place, domain in enumerate(domains)]
@@ -121,7 +121,7 @@ def _crosses(one: tuple[Longs, Longs], other: tuple[Longs, Longs]) -> bool:
     return bool((inside & (((first < lo) & (last < hi)) | ((first > lo) & (last > hi)))).any())
 
 
-def before_of(past: Past, cuts: Cuts, views: Sequence[int], *, remembered: bool) -> Before:
+def before_of(past: Past, cuts: TaxonomyCuts, views: Sequence[int], *, remembered: bool) -> Before:
     """Everything published before over these histories; nothing at all unless it is to be `remembered`."""
     history = past.first
     trajectories = history.trajectories
@@ -173,7 +173,7 @@ def before_of(past: Past, cuts: Cuts, views: Sequence[int], *, remembered: bool)
     )
 
 
-def _alone(past: Past, cuts: Cuts, views: Sequence[int], one: int, other: int) -> Longs:
+def _alone(past: Past, cuts: TaxonomyCuts, views: Sequence[int], one: int, other: int) -> Longs:
     """(classes of the later release, values) rows that can be of somebody who joined between two earlier releases."""
     history = past.first
     later = history.releases[other]

@@ -31,7 +31,7 @@ from sequester.methods.cells import classify
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
-from sequester.methods.specialize.bcf import Cuts, before_of, blocked_by, limits_of
+from sequester.methods.specialize.bcf import TaxonomyCuts, before_of, blocked_by, limits_of
 from sequester.methods.specialize.bcf_atoms import atoms_of, joiners_of, left_alone
 from sequester.methods.specialize.bcf_kernels import Atoms, Before, Branches, Demand, Joiners, Room, Split
 from sequester.methods.specialize.bcf_row_kernels import MANY, NO, NOT_NOW, YES
@@ -113,7 +113,7 @@ class Refinement:
     grid: Grid
     guard: ClassGuard
     before: Before
-    cuts: Cuts
+    cuts: TaxonomyCuts
     demand: Demand
     joins: Joiners
     groups: Longs
@@ -152,7 +152,7 @@ class Refinement:
             past = past.with_rows()
         views = [place for place, history in enumerate(past.histories) if history.permanent]
         insider, neighbor = "insider" in against and bool(views), "neighbor" in against and bool(views)
-        cuts = Cuts.of(past.first, domains)
+        cuts = TaxonomyCuts.of(past.first, domains)
         printed = neighbor and semantics == "printed"
         if printed and not cuts.nested:
             message = "printed needs earlier releases by cuts of the same taxonomies; use realised"

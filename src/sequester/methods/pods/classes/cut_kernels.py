@@ -16,7 +16,7 @@ _LESS = 1e-12
 """What a later axis or place must save: of equal cuts the first is taken."""
 
 
-class _Room(NamedTuple):
+class _SplitRoom(NamedTuple):
     """Room for the box of some pods, and for what all pods from a place on would lose."""
 
     least: Places
@@ -34,13 +34,13 @@ def _by_place(low: Places, high: Places, own: Integers, axis: int) -> Integers:
 
 
 @helper
-def _clear(room: _Room) -> None:
+def _clear(room: _SplitRoom) -> None:
     for axis in range(room.least.size):
         room.least[axis], room.most[axis] = np.inf, -np.inf
 
 
 @helper
-def _grow(low: Places, high: Places, pod: int, room: _Room) -> float:
+def _grow(low: Places, high: Places, pod: int, room: _SplitRoom) -> float:
     """The summed widths of a box with a pod more. Changes `room`."""
     width = 0.0
     for axis in range(room.least.size):
@@ -51,7 +51,7 @@ def _grow(low: Places, high: Places, pod: int, room: _Room) -> float:
 
 
 @helper
-def _best_cut(low: Places, high: Places, size: Integers, own: Integers, k: int, room: _Room) -> tuple[int, int]:
+def _best_cut(low: Places, high: Places, size: Integers, own: Integers, k: int, room: _SplitRoom) -> tuple[int, int]:
     """The axis (-1: none) and the number of pods on the left of the cut that loses least. Changes `room`."""
     best, best_axis, best_at = np.inf, -1, 0
     for axis in range(low.shape[1]):
@@ -82,7 +82,7 @@ def cut_pods(low: Places, high: Places, size: Integers, k: int) -> NDArray[np.in
     """Cut pods, each with a box (pods, attributes) and rows, into classes of at least k rows; every pod's class."""
     pods, axes = low.shape
     member, order = np.zeros(pods, np.int32), np.arange(pods)
-    room = _Room(np.empty(axes), np.empty(axes), np.empty(pods))
+    room = _SplitRoom(np.empty(axes), np.empty(axes), np.empty(pods))
     stack, classes = [(0, pods)], 0
     while len(stack):
         begin, end = stack.pop()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sequester.methods.pods.many.order import WHOLE, near_order, whole
 from sequester.methods.pods.many.pair_kernels import (
-    Lists,
+    CandidateLists,
     Nearest,
     NearOrder,
     PairRules,
@@ -208,7 +208,7 @@ class _Pairing:
         pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], who.ravel()[some], self.partner)
         return int(pairs)
 
-    def _lists(self, some: Integers, asked: Integers) -> Lists:
+    def _lists(self, some: Integers, asked: Integers) -> CandidateLists:
         """These people, by list; all newcomers are in one more."""
         lists = self._everybody + 1
         new = some[~self.crowd.old[some]]
@@ -217,7 +217,7 @@ class _Pairing:
         start[: len(begins)] = begins
         start[lists] += len(new)
         items = np.concatenate([some[order], new])
-        return Lists(start, items, self.crowd.place[items], self.crowd.label[items], asked, self.own)
+        return CandidateLists(start, items, self.crowd.place[items], self.crowd.label[items], asked, self.own)
 
     @property
     def _everybody(self) -> int:

@@ -56,7 +56,7 @@ class PairRules(NamedTuple):
     rare: float
 
 
-class Lists(NamedTuple):
+class CandidateLists(NamedTuple):
     """Free people by what they are looked for, in order: list i are the items from start[i] to start[i + 1].
 
     place  (items, attributes) where they are, and `label`: who is near in a list is near in memory
@@ -119,7 +119,7 @@ def _insert(nearest: Nearest, place: int, other: int, more: float) -> None:
 def _look(
     crowd: NearOrder,
     rules: PairRules,
-    lists: Lists,
+    lists: CandidateLists,
     one: int,
     asked: int,
     at: int,
@@ -163,7 +163,9 @@ def _look(
 
 
 @kernel
-def search(crowd: NearOrder, rules: PairRules, lists: Lists, seekers: Integers, reach: int, nearest: Nearest) -> None:
+def search(
+    crowd: NearOrder, rules: PairRules, lists: CandidateLists, seekers: Integers, reach: int, nearest: Nearest
+) -> None:
     """For each of some people, the nearest who fit of those who stand near in her lists. Changes `nearest`.
 
     reach  so many who fit are looked at to each side
@@ -245,7 +247,7 @@ def break_up(crowd: NearOrder, rules: PairRules, alone: Integers, reach: int, pa
 
 
 @helper
-def _may(crowd: NearOrder, rules: PairRules, lists: Lists, one: int, other: int) -> bool:
+def _may(crowd: NearOrder, rules: PairRules, lists: CandidateLists, one: int, other: int) -> bool:
     """Whether these two may share a pod, whatever their lineages."""
     first, second = crowd.label[one], crowd.label[other]
     if crowd.old[one]:
@@ -260,7 +262,9 @@ def _may(crowd: NearOrder, rules: PairRules, lists: Lists, one: int, other: int)
 
 
 @kernel
-def trade(crowd: NearOrder, rules: PairRules, lists: Lists, some: Integers, reach: int, partner: Integers) -> int:
+def trade(
+    crowd: NearOrder, rules: PairRules, lists: CandidateLists, some: Integers, reach: int, partner: Integers
+) -> int:
     """Two couples exchange partners where both are nearer then; returns how often. Changes `partner`.
 
     some  who looks for a better partner, in this order; where lineages are bounded, only newcomers are exchanged
