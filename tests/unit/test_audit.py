@@ -18,6 +18,7 @@ import sequester as sq
 from audited import nameless, noted, table
 from sequester.attacks import intersection, single
 from sequester.guarantees.confidence import judged_shares
+from sequester.publish.price import checks_of
 from series import Series, series
 
 SHARES = st.sampled_from([0.25, 0.4, 0.5, 0.6, 0.75, 1.0])
@@ -34,6 +35,18 @@ def policy(protect: dict[str, Any], *, person: str | None = "id", **attributes: 
 
 TRANSIENT = {"role": "sensitive", "values": "transient"}
 FLU = table("1 [20-29] flu", "2 [20-29] flu", "3 [20-29] hiv", "4 [30-39] flu", "5 [30-39] hiv", "6 [30-39] gout")
+
+
+def test_recursive_diversity_is_measured_by_the_largest_ratio_and_compared_with_c() -> None:
+    even = table("1 [20-29] flu", "2 [20-29] hiv")
+    uneven = table("1 [20-29] flu", "2 [20-29] hiv", "3 [20-29] flu")
+    asked = policy({"k": 2, "diversity": {"kind": "recursive", "c": 3, "l": 2}, "against": ["outsider"]})
+    for releases in ([even, uneven], [uneven, even]):
+        audited = sq.audit(releases, asked)
+        assert audited.holds
+        assert audited.measures["diversity"] == 2
+        (check,) = [one for one in checks_of(audited, asked) if one.attack == "diversity"]
+        assert (check.required, check.reached, check.holds) == (3, 2, True)
 
 
 # Alpha: a promise about every class.

@@ -100,7 +100,8 @@ class Attack:
 
     title         of its row in a report
     find          findings and the measure, of one history; not asked where `values` or pods rule it out
-    smallest      whether fewer is worse: people or rows that remain. Otherwise more is: a share, or a chance
+    smallest      whether fewer is worse: people or rows that remain. Otherwise more is: a share, or a chance. A
+                  function where that depends on what the policy asks
     required      what the policy demands of the measure, given the bound on shares where there is only one
     values        whether it needs values that stay with a person, or ones that change
     releases      the fewest releases it can be tried on
@@ -120,7 +121,7 @@ class Attack:
     adversary: AdversaryName
     title: str
     find: Callable[[History, Setting], Result]
-    smallest: bool
+    smallest: bool | Callable[[Policy], bool]
     required: Callable[[Policy, float | None], float | None] = no_number
     values: Literal["permanent", "transient", "any"] = "any"
     releases: int = 2
@@ -135,10 +136,13 @@ class Attack:
     unpromised: Callable[[Policy], str | None] = lambda policy: None
     nothing: Callable[[History], str] = lambda history: NOBODY_IN_COMMON
 
-    @property
-    def worse(self) -> Callable[..., float]:
+    def wants_more(self, policy: Policy) -> bool:
+        """Whether fewer is worse, as the policy asks."""
+        return self.smallest if isinstance(self.smallest, bool) else self.smallest(policy)
+
+    def worse(self, policy: Policy) -> Callable[..., float]:
         """Which of several measures is the worst."""
-        return min if self.smallest else max
+        return min if self.wants_more(policy) else max
 
     def why_untried(self, history: History, policy: Policy) -> str:
         """Why it had nothing to work on, in a few words without cells."""

@@ -308,7 +308,7 @@ class _Record:
             if result.measure is not None:
                 before = {} if asked.before is None else asked.before.measures
                 known = (one.get(attack.name, result.measure) for one in (before, self.measures))
-                self.measures[attack.name] = attack.worse(result.measure, *known)
+                self.measures[attack.name] = attack.worse(asked.policy)(result.measure, *known)
             elif not result.findings and history not in again:
                 reasons.setdefault(attack.why_untried(history, asked.policy), []).append(history.attribute)
             if (result.measure is not None or result.findings) and attack.name not in self.tried:
@@ -346,7 +346,7 @@ def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -
     if asked.pods is not None and result.findings:
         from sequester.attacks.pods import of_people
 
-        result = of_people(result, history, asked.pods, smallest=attack.smallest)
+        result = of_people(result, history, asked.pods, smallest=attack.wants_more(asked.policy))
     findings, more = keep_worst(result.findings)
     notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
@@ -369,7 +369,7 @@ def _try(attack: Attack, history: History, asked: Setting) -> Result:
     return replace(
         more,
         findings=[*result.findings, *more.findings],
-        measure=attack.worse(measures, default=None),
+        measure=attack.worse(asked.policy)(measures, default=None),
         unsolved=result.unsolved + more.unsolved,
     )
 

@@ -136,7 +136,7 @@ class Declaration:
     ask         what a policy asks of one attribute; None where it asks nothing of the kind
     title       of its row in a report; None where no attack of its own tries it
     judged      what classes of published tables must keep, given one history of these; None where nothing is asked
-    smallest    whether fewer is worse in reports
+    smallest    whether fewer is worse in reports, given the policy where that depends on it
     required    the number in reports, given the bound on shares where there is only one
     left_to     given policy and attribute, whether a promise about the series takes its place where nobody knows who is
                 in a class
@@ -147,7 +147,7 @@ class Declaration:
     ask: Callable[[Subject], Criterion | None] = _nothing
     title: str | None = None
     judged: Callable[[History, Policy], Criterion | None] = _nothing
-    smallest: bool = False
+    smallest: bool | Callable[[Policy], bool] = False
     required: Callable[[Policy, float | None], float | None] = _nothing
     left_to: Callable[[Policy, str], bool] = lambda policy, attribute: False
 

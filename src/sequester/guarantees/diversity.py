@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from sequester.errors import PolicyError, Problem
 from sequester.guarantees.criterion import TOLERANCE, Counts, Criterion, Declaration, Subject, among, shares
 from sequester.policy.protect import DIVERSITY
 from sequester.rational import exact, plain
+
+if TYPE_CHECKING:
+    from sequester.policy.model import Policy
 
 
 @dataclass(frozen=True)
@@ -147,12 +150,25 @@ def _ask(subject: Subject) -> Criterion | None:
             return RecursiveDiversity.of(options.c, options.l)
 
 
+def _counts_values(policy: Policy) -> bool:
+    """Whether what is measured is a number of values, and not a ratio that must stay small."""
+    asked = policy.protect.diversity
+    return asked is None or asked.kind != "recursive"
+
+
+def _required(policy: Policy, bound: float | None) -> float | None:
+    asked = policy.protect.diversity
+    if asked is None:
+        return None
+    return asked.l if _counts_values(policy) else asked.c
+
+
 CRITERION = Declaration(
     promise=DIVERSITY,
     forms=(DistinctDiversity, EntropyDiversity, RecursiveDiversity),
     ask=_ask,
-    title="Different sensitive values in a class",
+    title="Diversity of the sensitive values in a class",
     judged=among(DistinctDiversity),
-    smallest=True,
-    required=lambda policy, bound: None if policy.protect.diversity is None else policy.protect.diversity.l,
+    smallest=_counts_values,
+    required=_required,
 )
