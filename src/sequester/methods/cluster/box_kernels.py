@@ -109,12 +109,14 @@ def least(numbers, count):
 @helper(fastmath={"nnan", "nsz"})
 def widths_around(clusters, count, low, high, wide):
     """Per cluster, the summed widths of the box around it and a given one."""
+    # Fields that are looked up inside the loop would keep it from being vectorized.
+    lows, highs = clusters.low, clusters.high
     for c in range(count):
         wide[c] = 0
-    for axis in range(clusters.low.shape[0]):
+    for axis in range(lows.shape[0]):
         a, b = low[axis], high[axis]
         for c in range(count):
-            x, y = clusters.low[axis, c], clusters.high[axis, c]
+            x, y = lows[axis, c], highs[axis, c]
             x = a if a < x else x
             y = b if b > y else y
             span = y - x
@@ -142,15 +144,16 @@ def run_end(label, people, begin):
 @helper
 def bound(records, people, begin, end, low, high):
     """The box around the people [begin, end) of a list; returns its summed widths."""
+    codes, position, first_leaf = records.codes, records.position, records.first_leaf
     total = np.float32(0)
     for axis in range(low.size):
-        first = records.codes[people[begin], axis]
+        first = codes[people[begin], axis]
         last = first
         for i in range(begin + 1, end):
-            code = records.codes[people[i], axis]
+            code = codes[people[i], axis]
             first = min(first, code)
             last = max(last, code)
-        low[axis] = records.position[records.first_leaf[axis] + first]
-        high[axis] = records.position[records.first_leaf[axis] + last]
+        low[axis] = position[first_leaf[axis] + first]
+        high[axis] = position[first_leaf[axis] + last]
         total += min(high[axis] - low[axis], ALL)
     return total

@@ -69,6 +69,7 @@ def _listed(records, people, member, clusters, scratch):
 @helper(inline="always")
 def _without(lists, c, person, low, high):
     """The box around all of a cluster but one person; returns its summed widths."""
+    place, following = lists.place, lists.following
     for axis in range(low.size):
         low[axis] = NEVER
         high[axis] = -NEVER
@@ -76,9 +77,9 @@ def _without(lists, c, person, low, high):
     while i >= 0:
         if i != person:
             for axis in range(low.size):
-                low[axis] = min(low[axis], lists.place[i, axis])
-                high[axis] = max(high[axis], lists.place[i, axis])
-        i = lists.following[i]
+                low[axis] = min(low[axis], place[i, axis])
+                high[axis] = max(high[axis], place[i, axis])
+        i = following[i]
     total = np.float32(0)
     for axis in range(low.size):
         total += min(high[axis] - low[axis], ALL)
@@ -101,10 +102,11 @@ def _destination(clusters, own, c, rest, scratch, limits):
 
     `scratch.wide` has the widths around each cluster and the person.
     """
-    best = clusters.cost[c] - rest - NOTHING
+    size, cost, wide = clusters.size, clusters.cost, scratch.wide
+    best = cost[c] - rest - NOTHING
     chosen: Any = np.int64(-1)
-    for o in range(clusters.size.size):
-        price = (clusters.size[o] + ALL) * scratch.wide[o] - clusters.cost[o]
+    for o in range(size.size):
+        price = (size[o] + ALL) * wide[o] - cost[o]
         if price < best and o != c and _safe_with(clusters, o, own, np.int64(1), scratch.total, limits):
             best = price
             chosen = o
