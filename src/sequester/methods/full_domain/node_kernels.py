@@ -114,6 +114,8 @@ def forbid_nodes(cells, first_leaf, joined, shape, by_value, needed, limits):
     at which it is in one group with the witness's. So the classes of the witness at all nodes are running sums over
     the lattice, whose nodes are numbered in C order. `by_value` says whether values must be looked at, or sizes do.
     """
+    codes, known, pair_count, pair_start = cells.codes, cells.known, cells.pair_count, cells.pair_start
+    pair_value, size = cells.pair_value, cells.size
     width, count = cells.codes.shape
     nodes = 1
     for attribute in range(width):
@@ -123,12 +125,12 @@ def forbid_nodes(cells, first_leaf, joined, shape, by_value, needed, limits):
     for cell in range(count):
         node = 0
         for attribute in range(width):
-            node = node * shape[attribute] + joined[first_leaf[attribute] + cells.codes[attribute, cell]]
-        sums[node, 0] += cells.size[cell]
-        sums[node, 1] += cells.known[cell]
+            node = node * shape[attribute] + joined[first_leaf[attribute] + codes[attribute, cell]]
+        sums[node, 0] += size[cell]
+        sums[node, 1] += known[cell]
         if by_value:
-            for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
-                sums[node, 2 + cells.pair_value[pair]] += cells.pair_count[pair]
+            for pair in range(pair_start[cell], pair_start[cell + 1]):
+                sums[node, 2 + pair_value[pair]] += pair_count[pair]
     stride = 1
     for attribute in range(width - 1, -1, -1):
         block = stride * shape[attribute]
@@ -148,11 +150,12 @@ def forbid_nodes(cells, first_leaf, joined, shape, by_value, needed, limits):
 @helper(inline="always")
 def _recode(cells, recoding):
     """The class of every cell at these levels, and how many there are."""
+    codes, first_leaf, key, word = cells.codes, recoding.first_leaf, recoding.key, recoding.word
     keys = np.zeros((cells.size.size, recoding.words), np.int64)
     for attribute in range(cells.codes.shape[0]):
-        base, place = recoding.first_leaf[attribute], recoding.word[attribute]
+        base, place = first_leaf[attribute], word[attribute]
         for cell in range(cells.size.size):
-            keys[cell, place] += recoding.key[base + cells.codes[attribute, cell]]
+            keys[cell, place] += key[base + codes[attribute, cell]]
     return classify(keys, recoding.span, recoding.table)
 
 
@@ -185,24 +188,26 @@ def _by_class(member, classes):
 
 @helper(inline="always")
 def _count_values(cells, inside, counts):
+    pair_count, pair_start, pair_value = cells.pair_count, cells.pair_start, cells.pair_value
     counts[:] = 0
     for cell in inside:
-        for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
-            counts[cells.pair_value[pair]] += cells.pair_count[pair]
+        for pair in range(pair_start[cell], pair_start[cell + 1]):
+            counts[pair_value[pair]] += pair_count[pair]
 
 
 @helper(inline="always")
 def _drop(cells, recoding, inside, kept, by_heritage, result):
     """Leave out a class, and count what that costs."""
+    codes, size, cost, first_leaf, lost = cells.codes, cells.size, recoding.cost, recoding.first_leaf, recoding.lost
     total = 0
     for cell in inside:
         kept[cell] = False
-        total += cells.size[cell]
+        total += size[cell]
         spared = 0.0
         for attribute in range(cells.codes.shape[0]):
-            leaf = recoding.first_leaf[attribute] + cells.codes[attribute, cell]
-            spared += recoding.lost[leaf] - recoding.cost[leaf]
-        saved = cells.size[cell] * spared
+            leaf = first_leaf[attribute] + codes[attribute, cell]
+            spared += lost[leaf] - cost[leaf]
+        saved = size[cell] * spared
         result[EXTRA] += saved
         if by_heritage:
             result[EXTRA_HERITAGE] += saved
@@ -216,11 +221,12 @@ def _drop(cells, recoding, inside, kept, by_heritage, result):
 @helper(inline="always")
 def _compare_with_kept(cells, kept, first, reference):
     """Make the kept cells what closeness compares with."""
+    pair_count, pair_start, pair_value = cells.pair_count, cells.pair_start, cells.pair_value
     reference[:] = 0
     for cell in range(kept.size):
         if kept[cell]:
-            for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
-                reference[cells.pair_value[pair]] += cells.pair_count[pair]
+            for pair in range(pair_start[cell], pair_start[cell + 1]):
+                reference[pair_value[pair]] += pair_count[pair]
     for view in range(first.size - 1):
         total = 0.0
         for value in range(first[view], first[view + 1]):
@@ -240,12 +246,13 @@ def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
     latter by all and by hereditary), and the cells kept. Where nothing may be suppressed and not all is safe, the
     second is a cell of an unsafe class instead, a witness, and the third whether its size alone tells.
     """
+    known, size, closeness = cells.known, cells.size, limits.closeness
     count, k = cells.size.size, limits.k
     member, classes = _recode(cells, recoding)
     totals, around = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     for cell in range(count):
-        totals[member[cell]] += cells.size[cell]
-        around[member[cell]] += cells.known[cell]
+        totals[member[cell]] += size[cell]
+        around[member[cell]] += known[cell]
     kept, result = np.ones(count, np.bool_), np.zeros(10, np.float64)
     worst = np.int64(-1) if may_suppress else _smallest_bad(totals, around, k, needed)
     if worst >= 0:

@@ -68,7 +68,8 @@ class _Run(NamedTuple):
 
 
 class _Aim(NamedTuple):
-    """Which cuts are looked for: how, with how many rows on both sides, and whether the best of an attribute will do.
+    """Which cuts of so many rows are looked for: how, with at least k on both sides, and whether the best of an
+    attribute will do.
 
     It will where size alone counts: then every cut that is listed is safe.
     """
@@ -76,6 +77,7 @@ class _Aim(NamedTuple):
     mode: int
     k: int
     only_best: bool
+    size: int
 
 
 class _CutRoom(NamedTuple):
@@ -115,13 +117,13 @@ def _sort(items, count):
 
 
 @helper
-def _list_sorted(rows, run, attribute, histogram, base, codes):
+def _list_sorted(rows, start, stop, attribute, histogram, base, codes):
     """The distinct codes of a run and their counts, by sorting."""
-    for i in range(run.start, run.stop):
-        codes[i - run.start] = rows[i, attribute]
-    _sort(codes, run.stop - run.start)
+    for i in range(start, stop):
+        codes[i - start] = rows[i, attribute]
+    _sort(codes, stop - start)
     distinct = 0
-    for i in range(run.stop - run.start):
+    for i in range(stop - start):
         if distinct == 0 or codes[i] != codes[distinct - 1]:
             codes[distinct] = codes[i]
             distinct += 1
@@ -130,93 +132,100 @@ def _list_sorted(rows, run, attribute, histogram, base, codes):
 
 
 @helper(inline="always")
-def _is_wide(run, attribute):
-    return run.high[attribute] - run.low[attribute] > _PER_ROW * (run.stop - run.start) + _AT_LEAST
-
-
-@helper(inline="always")
-def _list_codes(rows, run, attribute, room, base, counted):
-    """The distinct codes of a run in one attribute, with their counts in the histogram; returns how many."""
-    if _is_wide(run, attribute):
-        return _list_sorted(rows, run, attribute, room.histogram, base, room.codes)
-    if not counted:
-        for i in range(run.start, run.stop):
-            room.histogram[base + rows[i, attribute]] += 1
+def _list_counted(histogram, base, lowest, highest, codes):
+    """The distinct codes between two, from counts already made."""
     distinct = 0
-    for code in range(run.low[attribute], run.high[attribute] + 1):
-        room.codes[distinct] = code
-        distinct += room.histogram[base + code] > 0
+    for code in range(lowest, highest + 1):
+        codes[distinct] = code
+        distinct += histogram[base + code] > 0
     return distinct
 
 
-@helper
-def _score_cuts(room, base, distinct, size, aim, position, cuts):
+@helper(inline="always")
+def _is_wide(lowest, highest, size):
+    return highest - lowest > _PER_ROW * size + _AT_LEAST
+
+
+@helper(inline="always")
+def _score_cuts(codes, histogram, heap, base, distinct, aim, position, cuts):
     """List cuts of one attribute with at least k rows on both sides, all or the best one; returns how many there are.
 
     Gain cuts: what is saved of the summed ranges. Median cuts: the widest attribute first, and in it the position
     nearest to the median.
     """
-    origin, end = position[base + room.codes[0]], position[base + room.codes[distinct - 1]]
+    heap_score, heap_cut = heap
+    size, k = aim.size, aim.k
+    origin, end = position[base + codes[0]], position[base + codes[distinct - 1]]
     full = min(end - origin, 1.0)
     best, best_code, below = -1.0, -1, 0
     for i in range(distinct - 1):
-        code = room.codes[i]
-        below += room.histogram[base + code]
-        if below < aim.k:
+        code = codes[i]
+        below += histogram[base + code]
+        if below < k:
             continue
-        if size - below < aim.k:
+        if size - below < k:
             break
         if aim.mode == GAIN:
             left = position[base + code] - origin
-            right = min(end - position[base + room.codes[i + 1]], 1.0)
+            right = min(end - position[base + codes[i + 1]], 1.0)
             score = size * full - below * left - (size - below) * right
         else:
             score = full - NEARNESS * abs(2 * below - size) / size
         if not aim.only_best:
-            room.score[cuts], room.cut[cuts] = score, base + code
+            heap_score[cuts], heap_cut[cuts] = score, base + code
             cuts += 1
         elif score > best:
             best, best_code = score, code
     if best_code >= 0:
-        room.score[cuts], room.cut[cuts] = best, base + best_code
+        heap_score[cuts], heap_cut[cuts] = best, base + best_code
         cuts += 1
     return cuts
 
 
 @helper(inline="always")
-def _median(room, base, size):
+def _median(codes, histogram, base, size):
     """The median code of one attribute."""
     below = at = 0
-    while 2 * (below + room.histogram[base + room.codes[at]]) < size:
-        below += room.histogram[base + room.codes[at]]
+    while 2 * (below + histogram[base + codes[at]]) < size:
+        below += histogram[base + codes[at]]
         at += 1
-    return room.codes[at]
+    return codes[at]
 
 
 @helper(inline="always")
-def _list_cuts(deck, run, room, scale, aim):
-    """Put the cuts that may be tried into the heap, not yet in order, and make the run's box tight; how many."""
-    width, size = run.low.size, run.stop - run.start
+def _list_cuts(rows, run, room, scale, aim):
+    """Put the cuts that may be tried into the heap, not yet in order, and make the run's box tight; how many.
+
+    Fields that loops use are bound to names before: Numba counts references whenever a tuple is asked for an array.
+    """
+    codes, histogram, score, cut = room.codes, room.histogram, room.score, room.cut
+    low, high, first_leaf, position = run.low, run.high, scale.first_leaf, scale.position
+    start, stop, size = run.start, run.stop, aim.size
     counted = True
-    for attribute in range(width):
-        counted = counted and not _is_wide(run, attribute)
+    for attribute in range(low.size):
+        counted = counted and not _is_wide(low[attribute], high[attribute], size)
     if counted:
-        for i in range(run.start, run.stop):
-            for attribute in range(width):
-                room.histogram[scale.first_leaf[attribute] + deck.rows[i, attribute]] += 1
+        for i in range(start, stop):
+            for attribute in range(low.size):
+                histogram[first_leaf[attribute] + rows[i, attribute]] += 1
     cuts = np.int64(0)
-    for attribute in range(width):
-        base = scale.first_leaf[attribute]
-        distinct = _list_codes(deck.rows, run, attribute, room, base, counted)
-        run.low[attribute], run.high[attribute] = room.codes[0], room.codes[distinct - 1]
+    for attribute in range(low.size):
+        base = first_leaf[attribute]
+        if _is_wide(low[attribute], high[attribute], size):
+            distinct = _list_sorted(rows, start, stop, attribute, histogram, base, codes)
+        else:
+            for i in range(start, start if counted else stop):
+                histogram[base + rows[i, attribute]] += 1
+            distinct = _list_counted(histogram, base, low[attribute], high[attribute], codes)
+        low[attribute], high[attribute] = codes[0], codes[distinct - 1]
         if distinct > 1 and aim.mode == RELAXED:
-            wide = scale.position[base + run.high[attribute]] - scale.position[base + run.low[attribute]]
-            room.score[cuts], room.cut[cuts] = min(wide, 1.0), base + _median(room, base, size)
+            wide = position[base + high[attribute]] - position[base + low[attribute]]
+            score[cuts], cut[cuts] = min(wide, 1.0), base + _median(codes, histogram, base, size)
             cuts += 1
         elif distinct > 1:
-            cuts = _score_cuts(room, base, distinct, size, aim, scale.position, cuts)
+            cuts = _score_cuts(codes, histogram, (score, cut), base, distinct, aim, position, cuts)
         for i in range(distinct):
-            room.histogram[base + room.codes[i]] = 0
+            histogram[base + codes[i]] = 0
     return cuts
 
 
@@ -300,37 +309,32 @@ def _count_known(rows, run, attribute, code, below, people, room):
     return fits
 
 
-@helper(inline="always")
+@helper
 def _halve(deck, run, attribute, code, room, limits):
     """Cut a run into equal halves, ties at the median going to either side; -1 where one is not safe."""
+    values, left = deck.values, room.left
     under = _part(deck, run.start, run.stop, attribute, code - 1)
     _part(deck, under, run.stop, attribute, code)
     size = run.stop - run.start
-    room.left[:] = 0
+    left[:] = 0
     for i in range(run.start, run.start + size // 2):
-        for view in range(deck.values.shape[1]):
-            room.left[deck.values[i, view]] += 1
-    return run.start + size // 2 if _both_safe(room.left, size // 2, room.total, size, limits) else -1
+        for view in range(values.shape[1]):
+            left[values[i, view]] += 1
+    return run.start + size // 2 if _both_safe(left, size // 2, room.total, size, limits) else -1
 
 
-@helper(inline="always")
-def _cut_at(deck, run, attribute, code, room, known, limits):
-    """Cut a run behind a code; -1 where a side is not safe, or fits too few of the known people."""
-    if deck.values.shape[1] > 0:
-        room.left[:] = 0
-        below = np.int64(0)
-        for i in range(run.start, run.stop):
-            if deck.rows[i, attribute] <= code:
-                below += 1
-                for view in range(deck.values.shape[1]):
-                    room.left[deck.values[i, view]] += 1
-        if not _both_safe(room.left, below, room.total, run.stop - run.start, limits):
-            return -1
-    # The box of the lower side is looked at last, and stays in the room for `_share_known`.
-    for side in range(2 if known.needed > 0 else 0):
-        if _count_known(deck.rows, run, attribute, code, side == 1, known.people, room) < known.needed:
-            return -1
-    return _part(deck, run.start, run.stop, attribute, code)
+@helper
+def _sides_safe(deck, run, attribute, code, room, limits):
+    """Whether both sides of a cut behind a code are safe."""
+    rows, values, left = deck.rows, deck.values, room.left
+    left[:] = 0
+    below = np.int64(0)
+    for i in range(run.start, run.stop):
+        if rows[i, attribute] <= code:
+            below += 1
+            for view in range(values.shape[1]):
+                left[values[i, view]] += 1
+    return _both_safe(left, below, room.total, run.stop - run.start, limits)
 
 
 @helper(inline="always")
@@ -345,26 +349,36 @@ def _share_known(run, people, room):
     return between
 
 
-@helper(inline="always")
+@helper
 def _cut_best(deck, run, cuts, room, scale, mode, known, limits):
     """Carry out the best cut with two safe sides; returns where the upper one begins (-1: none), and the cut."""
+    score, cut, first_leaf = room.score, room.cut, scale.first_leaf
+    guarded = deck.values.shape[1] > 0
     for root in range(cuts // 2 - 1, -1, -1):
-        _sift(room.score, room.cut, root, cuts)
+        _sift(score, cut, root, cuts)
     while cuts > 0:
-        chosen = room.cut[0]
+        chosen = cut[0]
         cuts -= 1
-        room.score[0], room.cut[0] = room.score[cuts], room.cut[cuts]
-        _sift(room.score, room.cut, np.int64(0), cuts)
+        score[0], cut[0] = score[cuts], cut[cuts]
+        _sift(score, cut, np.int64(0), cuts)
         attribute = 0
-        while scale.first_leaf[attribute + 1] <= chosen:
+        while first_leaf[attribute + 1] <= chosen:
             attribute += 1
-        code = chosen - scale.first_leaf[attribute]
+        code = chosen - first_leaf[attribute]
         if mode == RELAXED:
             middle = _halve(deck, run, attribute, code, room, limits)
-        else:
-            middle = _cut_at(deck, run, attribute, code, room, known, limits)
-        if middle >= 0:
-            return middle, attribute, code
+            if middle >= 0:
+                return middle, attribute, code
+            continue
+        if guarded and not _sides_safe(deck, run, attribute, code, room, limits):
+            continue
+        # The box of the lower side is looked at last, and stays in the room for `_share_known`.
+        few = False
+        for side in range(2 if known.needed > 0 else 0):
+            fits = _count_known(deck.rows, run, attribute, code, side == 1, known.people, room)
+            few = few or fits < known.needed
+        if not few:
+            return _part(deck, run.start, run.stop, attribute, code), attribute, code
     return -1, 0, np.int64(0)
 
 
@@ -378,9 +392,10 @@ def _longer(starts):
 
 @helper(inline="always")
 def _count_values(values, run, total):
+    shape = values.shape
     total[:] = 0
     for i in range(run.start, run.stop):
-        for view in range(values.shape[1]):
+        for view in range(shape[1]):
             total[values[i, view]] += 1
 
 
@@ -393,6 +408,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
             MEDIAN: in the widest attribute, the cut nearest to the median; RELAXED: equal halves, where
             records with the median value may go to either side (LeFevre et al.)
     """
+    rows = deck.rows
     width, leaves = deck.rows.shape[1], scale.first_leaf[deck.rows.shape[1]]
     guarded = deck.values.shape[1] > 0 or known.needed > 0
     cuts_room, values = leaves if guarded else width, limits.numerator.size
@@ -407,7 +423,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
         low=np.empty(width, np.int32),
         high=np.empty(width, np.int32),
     )
-    aim, starts, runs = _Aim(mode, limits.k, not guarded), np.empty(1024, np.int64), 0
+    starts, runs = np.empty(1024, np.int64), 0
     waiting = np.empty((_DEPTH, 4), np.int64)
     low, high = np.empty((_DEPTH, width), np.int32), np.empty((_DEPTH, width), np.int32)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = begin, end, 0, known.people.shape[0]
@@ -415,8 +431,8 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
         low[0, attribute], high[0, attribute] = _FAR, -1
     for i in range(begin, end):
         for attribute in range(width):
-            low[0, attribute] = min(low[0, attribute], deck.rows[i, attribute])
-            high[0, attribute] = max(high[0, attribute], deck.rows[i, attribute])
+            low[0, attribute] = min(low[0, attribute], rows[i, attribute])
+            high[0, attribute] = max(high[0, attribute], rows[i, attribute])
     top = 1
     while top > 0:
         top -= 1
@@ -426,7 +442,7 @@ def cut_rows(deck, begin, end, coarse, mode, scale, known, limits):
         if size >= 2 * limits.k and size >= 2 and size > coarse:
             if guarded:
                 _count_values(deck.values, run, room.total)
-            cuts = _list_cuts(deck, run, room, scale, aim)
+            cuts = _list_cuts(deck.rows, run, room, scale, _Aim(mode, limits.k, not guarded, size))
             middle, attribute, code = _cut_best(deck, run, cuts, room, scale, mode, known, limits)
         if middle < 0:
             if runs == starts.size:

@@ -182,44 +182,48 @@ def find_name(names, count, name):
 @helper(inline="always")
 def _load_column(earlier, c, lineup, base, people, release, names):
     """Number the classes of a release within the node as column c, and count their people; returns how many."""
+    begin, counts, gone, earlier_of, column = earlier.begin, earlier.counts, earlier.gone, earlier.of, lineup.column
+    here, lineup_value = lineup.here, lineup.value
     count = np.int64(0)
     for p in range(people):
-        name, which = lineup.column[base + p, release], np.int64(-1)
+        name, which = column[base + p, release], np.int64(-1)
         if name >= 0:
             which = find_name(names, count, name)
             if which < 0:
                 which = count
                 names[count] = name
-                earlier.gone[c, count] = earlier.begin[c, count + 1] = 0
+                gone[c, count] = begin[c, count + 1] = 0
                 for value in range(earlier.counts.shape[2]):
-                    earlier.counts[c, count, value] = 0
+                    counts[c, count, value] = 0
                 count += 1
-            earlier.begin[c, which + 1] += 1
-            earlier.gone[c, which] += not lineup.here[base + p]
+            begin[c, which + 1] += 1
+            gone[c, which] += not here[base + p]
             for view in range(lineup.value.shape[1]):
-                earlier.counts[c, which, lineup.value[base + p, view]] += 1
-        earlier.of[c, p] = which
+                counts[c, which, lineup_value[base + p, view]] += 1
+        earlier_of[c, p] = which
     return count
 
 
 @helper(inline="always")
 def _list_members(earlier, c, classes, people, places):
     """Members of every class of a column, one class after the other."""
+    begin, member, earlier_of = earlier.begin, earlier.member, earlier.of
     earlier.classes[c] = classes
-    earlier.begin[c, 0] = 0
+    begin[c, 0] = 0
     for a in range(classes):
-        places[a] = earlier.begin[c, a]
-        earlier.begin[c, a + 1] += earlier.begin[c, a]
+        places[a] = begin[c, a]
+        begin[c, a + 1] += begin[c, a]
     for p in range(people):
-        a = earlier.of[c, p]
+        a = earlier_of[c, p]
         if a >= 0:
-            earlier.member[c, places[a]] = p
+            member[c, places[a]] = p
             places[a] += 1
 
 
 @helper
 def load_node(node, lineup, base, people, names):
     """Fill the room with the people of one node; columns whose classes the following one repeats tell nothing more."""
+    history, value, node_history, node_value = lineup.history, lineup.value, node.history, node.value
     columns = 0
     for release in range(lineup.column.shape[1]):
         if _tells_more(lineup.column, base, people, release):
@@ -230,59 +234,64 @@ def load_node(node, lineup, base, people, names):
     node.shape[0], node.shape[1] = people, columns
     for p in range(people):
         for view in range(lineup.value.shape[1]):
-            node.value[p, view] = lineup.value[base + p, view]
-        node.history[p] = lineup.history[base + p]
+            node_value[p, view] = value[base + p, view]
+        node_history[p] = history[base + p]
 
 
 @helper(inline="always")
 def clear_leaf(leaves, columns, leaf):
     """Nobody is in a leaf."""
+    counts, fresh, slack = leaves.counts, leaves.fresh, leaves.slack
     leaves.size[leaf] = 0
     for value in range(leaves.counts.shape[1]):
-        leaves.counts[leaf, value] = 0
+        counts[leaf, value] = 0
     for c in range(columns):
-        leaves.fresh[c, leaf] = 0
+        fresh[c, leaf] = 0
         for value in range(leaves.counts.shape[1]):
-            leaves.slack[c, leaf, value] = 0
+            slack[c, leaf, value] = 0
 
 
 @helper
 def move_people(value, of, columns, leaves, inside, size, side, ends):
     """Move those of the people inside who are on the upper side from one leaf to another; -1 for none."""
+    counts, fresh, leaves_of, leaves_size, slack = leaves.counts, leaves.fresh, leaves.of, leaves.size, leaves.slack
+    shape = value.shape
     for i in range(size):
         if side[i] == 0:
             continue
         p = inside[i]
-        leaves.of[p] = ends[1]
+        leaves_of[p] = ends[1]
         for leaf, sign in ((ends[0], -1), (ends[1], 1)):
             if leaf < 0:
                 continue
-            leaves.size[leaf] += sign
-            for view in range(value.shape[1]):
-                leaves.counts[leaf, value[p, view]] += sign
+            leaves_size[leaf] += sign
+            for view in range(shape[1]):
+                counts[leaf, value[p, view]] += sign
             for c in range(columns):
                 if of[c, p] < 0:
-                    leaves.fresh[c, leaf] += sign
-                    for view in range(value.shape[1]):
-                        leaves.slack[c, leaf, value[p, view]] += sign
+                    fresh[c, leaf] += sign
+                    for view in range(shape[1]):
+                        slack[c, leaf, value[p, view]] += sign
 
 
 @helper(inline="always")
 def _split(earlier, leaf_of, value, c, a, pieces):
     """The pieces of an earlier class; returns how many."""
+    begin, member, counts, leaf, size = earlier.begin, earlier.member, pieces.counts, pieces.leaf, pieces.size
+    shape = value.shape
     count = np.int64(0)
-    for place in range(earlier.begin[c, a], earlier.begin[c, a + 1]):
-        p = earlier.member[c, place]
+    for place in range(begin[c, a], begin[c, a + 1]):
+        p = member[c, place]
         which = find_name(pieces.leaf, count, leaf_of[p])
         if which < 0:
             which = count
-            pieces.leaf[count], pieces.size[count] = leaf_of[p], 0
+            leaf[count], size[count] = leaf_of[p], 0
             for v in range(pieces.counts.shape[1]):
-                pieces.counts[count, v] = 0
+                counts[count, v] = 0
             count += 1
-        pieces.size[which] += 1
-        for view in range(value.shape[1]):
-            pieces.counts[which, value[p, view]] += 1
+        size[which] += 1
+        for view in range(shape[1]):
+            counts[which, value[p, view]] += 1
     return count
 
 
@@ -292,14 +301,16 @@ def _traceable(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
 
     `rows_of` are the rows of the class by value, `slack` is of its release.
     """
+    counts, pieces_leaf, pieces_size, denominator = pieces.counts, pieces.leaf, pieces.size, required.denominator
+    numerator = required.numerator
     for value in range(required.numerator.size):
         rows = rows_of[value]
         if rows == 0:
             continue
-        top, bottom = required.numerator[value], required.denominator[value]
+        top, bottom = numerator[value], denominator[value]
         covered, over, room, capacity = 0, 0, 0, 0
         for i in range(count):
-            leaf, size, own = pieces.leaf[i], pieces.size[i], pieces.counts[i, value]
+            leaf, size, own = pieces_leaf[i], pieces_size[i], counts[i, value]
             excess = bottom * own - top * size
             over += max(excess, 0)
             if leaf < 0:
@@ -326,16 +337,17 @@ def _traceable(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
 @helper(inline="always")
 def _cracked(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
     """Whether fewer than k rows of an earlier class may be left for somebody in one of its pieces."""
+    counts, pieces_leaf, first = pieces.counts, pieces.leaf, required.first
     for j in range(count):
-        leaf = pieces.leaf[j]
+        leaf = pieces_leaf[j]
         if leaf < 0:
             continue
         for view in range(required.first.size - 1):
             left = 0
-            for value in range(required.first[view], required.first[view + 1]):
+            for value in range(first[view], first[view + 1]):
                 most = min(rows_of[value], leaf_counts[leaf, value])
                 if not hopeful:
-                    most = min(most, pieces.counts[j, value] + slack[leaf, value])
+                    most = min(most, counts[j, value] + slack[leaf, value])
                 left += most
             if left < required.k:
                 return True
@@ -345,18 +357,20 @@ def _cracked(required, rows_of, pieces, count, leaf_counts, slack, hopeful):
 @helper(inline="always")
 def _overfull(required, earlier, c, leaves, people, leaf, shared):
     """Whether a leaf has more rows with a value than its newcomers and its earlier classes could account for."""
+    counts, earlier_of, leaves_counts, fresh = earlier.counts, earlier.of, leaves.counts, leaves.fresh
+    leaves_of, denominator, numerator = leaves.of, required.denominator, required.numerator
     classes = earlier.classes[c]
     for a in range(classes):
         shared[a] = 0
     for p in range(people):
-        if leaves.of[p] == leaf and earlier.of[c, p] >= 0:
-            shared[earlier.of[c, p]] += 1
+        if leaves_of[p] == leaf and earlier_of[c, p] >= 0:
+            shared[earlier_of[c, p]] += 1
     for value in range(required.numerator.size):
-        top, bottom = required.numerator[value], required.denominator[value]
-        rest = bottom * leaves.counts[leaf, value] - top * leaves.fresh[c, leaf]
+        top, bottom = numerator[value], denominator[value]
+        rest = bottom * leaves_counts[leaf, value] - top * fresh[c, leaf]
         for a in range(classes):
             if rest > 0 and shared[a] > 0:
-                rest -= min(bottom * earlier.counts[c, a, value], top * shared[a])
+                rest -= min(bottom * counts[c, a, value], top * shared[a])
         if rest > 0:
             return True
     return False
@@ -365,15 +379,14 @@ def _overfull(required, earlier, c, leaves, people, leaf, shared):
 @helper(inline="always")
 def _rank_columns(earlier, columns, p, value, order):
     """Columns in which somebody's class has a value, those with most of it first; returns how many."""
+    counts, earlier_of = earlier.counts, earlier.of
     count = 0
     for c in range(columns):
-        if earlier.of[c, p] < 0 or earlier.counts[c, earlier.of[c, p], value] == 0:
+        if earlier_of[c, p] < 0 or counts[c, earlier_of[c, p], value] == 0:
             continue
         at = count
         while (
-            at > 0
-            and earlier.counts[order[at - 1], earlier.of[order[at - 1], p], value]
-            < (earlier.counts[c, earlier.of[c, p], value])
+            at > 0 and counts[order[at - 1], earlier_of[order[at - 1], p], value] < (counts[c, earlier_of[c, p], value])
         ):
             order[at] = order[at - 1]
             at -= 1
@@ -385,23 +398,25 @@ def _rank_columns(earlier, columns, p, value, order):
 @helper
 def _shares_too_much(required, earlier, columns, counts, p, order, meet):
     """Whether somebody's leaf and some of her earlier classes have too much of a value in common."""
+    earlier_counts, earlier_of, denominator, first = earlier.counts, earlier.of, required.denominator, required.first
+    numerator = required.numerator
     for view in range(required.first.size - 1):
-        start, stop = required.first[view], required.first[view + 1]
+        start, stop = first[view], first[view + 1]
         for value in range(start, stop):
-            here, top, bottom = counts[value], required.numerator[value], required.denominator[value]
+            here, top, bottom = counts[value], numerator[value], denominator[value]
             if here == 0 or top >= bottom:
                 continue
             ranked = _rank_columns(earlier, columns, p, value, order)
             for v in range(start, stop):
                 meet[v] = counts[v]
             for i in range(ranked):
-                own = earlier.counts[order[i], earlier.of[order[i], p]]
+                own = earlier_counts[order[i], earlier_of[order[i], p]]
                 left = 0
                 for v in range(start, stop):
                     meet[v] = min(meet[v], own[v])
                     left += meet[v]
                 if i + 1 < ranked:
-                    following = earlier.counts[order[i + 1], earlier.of[order[i + 1], p], value]
+                    following = earlier_counts[order[i + 1], earlier_of[order[i + 1], p], value]
                     if following >= min(here, own[value]):
                         continue
                 if meet[value] * bottom > left * top:
@@ -412,27 +427,29 @@ def _shares_too_much(required, earlier, columns, counts, p, order, meet):
 @helper(inline="always")
 def _way_out(room, source, other, by_leaf, leaves, classes):
     """Where a way from the source ends: at `other`, outside, or where somebody is loose; -1 where there is none."""
+    barred, came, flow, loose, queue, seen = room.barred, room.came, room.flow, room.loose, room.queue, room.seen
+    shared, used = room.shared, room.used
     nodes = leaves + classes
     for i in range(nodes):
-        room.seen[i] = False
-    room.queue[0] = source
-    room.seen[source] = True
+        seen[i] = False
+    queue[0] = source
+    seen[source] = True
     head, tail = 0, 1
     while head < tail:
-        here = room.queue[head]
+        here = queue[head]
         head += 1
-        if here == other or room.barred[here] or room.loose[here] > room.used[here]:
+        if here == other or barred[here] or loose[here] > used[here]:
             return here
         is_leaf = here < leaves
         for following in range(leaves if is_leaf else 0, nodes if is_leaf else leaves):
             a, b = (following - leaves, here) if is_leaf else (here - leaves, following)
-            if room.seen[following] or room.shared[a, b] == 0:
+            if seen[following] or shared[a, b] == 0:
                 continue
-            if is_leaf == by_leaf and room.flow[a, b] >= room.shared[a, b]:
+            if is_leaf == by_leaf and flow[a, b] >= shared[a, b]:
                 continue
-            room.seen[following] = True
-            room.came[following] = here
-            room.queue[tail] = following
+            seen[following] = True
+            came[following] = here
+            queue[tail] = following
             tail += 1
     return -1
 
@@ -444,32 +461,33 @@ def _left_over(room, source, other, by_leaf, leaves, classes, limit):
     Nodes of the graph are leaves, then classes. Outer ones (leaves, if `by_leaf`) pay for people they share with inner
     ones that are not taken away, and for those who are loose; inner ones force outer ones; barred ones are outside.
     """
+    barred, came, flow, loose, shared, used = room.barred, room.came, room.flow, room.loose, room.shared, room.used
     for a in range(classes):
         for b in range(leaves):
-            room.flow[a, b] = 0
+            flow[a, b] = 0
     for i in range(leaves + classes):
-        room.used[i] = 0
+        used[i] = 0
     total = 0
     while total < limit:
         end = _way_out(room, source, other, by_leaf, leaves, classes)
         if end < 0:
             break
-        final = end == other or room.barred[end]
-        amount = limit - total if final else min(limit - total, room.loose[end] - room.used[end])
+        final = end == other or barred[end]
+        amount = limit - total if final else min(limit - total, loose[end] - used[end])
         here = end
         while here != source:
-            before = room.came[here]
+            before = came[here]
             a, b = (here - leaves, before) if before < leaves else (before - leaves, here)
             if (before < leaves) == by_leaf:
-                amount = min(amount, room.shared[a, b] - room.flow[a, b])
+                amount = min(amount, shared[a, b] - flow[a, b])
             here = before
         if not final:
-            room.used[end] += amount
+            used[end] += amount
         here = end
         while here != source:
-            before = room.came[here]
+            before = came[here]
             a, b = (here - leaves, before) if before < leaves else (before - leaves, here)
-            room.flow[a, b] += amount if (before < leaves) == by_leaf else -amount
+            flow[a, b] += amount if (before < leaves) == by_leaf else -amount
             here = before
         total += amount
     return total
@@ -503,18 +521,20 @@ def _tells_few(room, earlier, leaves, shape, ends, count, k):
 
     Everything else that could be left was possible before they were told apart.
     """
+    earlier_classes, earlier_gone, earlier_of, leaves_fresh = earlier.classes, earlier.gone, earlier.of, leaves.fresh
+    barred, loose = room.barred, room.loose
     for c in range(shape[1]):
-        classes, fresh, gone = earlier.classes[c], leaves.fresh[c], earlier.gone[c]
-        _share_people(room.shared, earlier.of[c], leaves.of, shape[0], classes, count)
+        classes, fresh, gone = earlier_classes[c], leaves_fresh[c], earlier_gone[c]
+        _share_people(room.shared, earlier_of[c], leaves.of, shape[0], classes, count)
         for by_leaf in (True, False):
             # Later minus earlier: classes that somebody left cannot be taken away. Earlier minus later: leaves with
             # newcomers cannot.
             for b in range(count):
-                room.loose[b], room.barred[b] = (fresh[b], False) if by_leaf else (0, fresh[b] > 0)
+                loose[b], barred[b] = (fresh[b], False) if by_leaf else (0, fresh[b] > 0)
             for a in range(classes):
-                room.loose[count + a], room.barred[count + a] = (0, gone[a] > 0) if by_leaf else (gone[a], False)
+                loose[count + a], barred[count + a] = (0, gone[a] > 0) if by_leaf else (gone[a], False)
             for one, other in ((ends[0], ends[1]), (ends[1], ends[0])):
-                if room.loose[one] >= k or room.barred[one]:
+                if loose[one] >= k or barred[one]:
                     continue
                 if _left_over(room, one, other, by_leaf, count, classes, k) < k:
                     return True

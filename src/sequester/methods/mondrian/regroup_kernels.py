@@ -60,8 +60,9 @@ class _Shares(NamedTuple):
 @helper
 def _width(place, people, count):
     """Summed widths of the box around some people."""
+    shape = place.shape
     total = 0.0
-    for axis in range(place.shape[1]):
+    for axis in range(shape[1]):
         low, high = np.inf, -np.inf
         for i in range(count):
             low, high = min(low, place[people[i], axis]), max(high, place[people[i], axis])
@@ -81,16 +82,17 @@ def _widened(place, person, low, high):
 @helper(inline="always")
 def _farthest(place, pool, count, groups, shares):
     """Who is farthest from the groups so far, of those in none."""
+    shape, group, high, low = place.shape, shares.group, shares.high, shares.low
     best, chosen = -1.0, -1
     for i in range(count):
-        if shares.group[i] >= 0:
+        if group[i] >= 0:
             continue
         nearest = np.inf
         for g in range(groups):
             far = 0.0
-            for axis in range(place.shape[1]):
+            for axis in range(shape[1]):
                 x = place[pool[i], axis]
-                far += max(shares.low[g, axis] - x, x - shares.high[g, axis], 0.0)
+                far += max(low[g, axis] - x, x - high[g, axis], 0.0)
             nearest = min(nearest, far)
         if nearest > best:
             best, chosen = nearest, i
@@ -100,26 +102,28 @@ def _farthest(place, pool, count, groups, shares):
 @helper
 def _add(place, person, i, g, shares):
     """Put a person, who is at i in the pool, into a group."""
+    shape, high, low = place.shape, shares.high, shares.low
     shares.group[i] = g
     shares.size[g] += 1
-    for axis in range(place.shape[1]):
+    for axis in range(shape[1]):
         x = place[person, axis]
-        shares.low[g, axis], shares.high[g, axis] = min(shares.low[g, axis], x), max(shares.high[g, axis], x)
+        low[g, axis], high[g, axis] = min(low[g, axis], x), max(high[g, axis], x)
 
 
 @helper(inline="always")
 def _give_rest(place, pool, count, groups, shares):
     """Give everybody who is in no group to the one she costs least."""
+    shape, group, high, low, shares_size = place.shape, shares.group, shares.high, shares.low, shares.size
     for i in range(count):
-        if shares.group[i] >= 0:
+        if group[i] >= 0:
             continue
         best, chosen = np.inf, -1
         for g in range(groups):
             now = 0.0
-            for axis in range(place.shape[1]):
-                now += min(shares.high[g, axis] - shares.low[g, axis], 1.0)
-            size = shares.size[g]
-            more = (size + 1) * _widened(place, pool[i], shares.low[g], shares.high[g]) - size * now
+            for axis in range(shape[1]):
+                now += min(high[g, axis] - low[g, axis], 1.0)
+            size = shares_size[g]
+            more = (size + 1) * _widened(place, pool[i], low[g], high[g]) - size * now
             if more < best:
                 best, chosen = more, g
         _add(place, pool[i], i, chosen, shares)
@@ -128,39 +132,41 @@ def _give_rest(place, pool, count, groups, shares):
 @helper
 def _share_out(place, pool, count, groups, k, start, shares):
     """Put the people of a pool into groups of at least k, from a given first person; returns the cost."""
+    shape, group, high, low, size = place.shape, shares.group, shares.high, shares.low, shares.size
     for i in range(count):
-        shares.group[i] = -1
+        group[i] = -1
     for g in range(groups):
         first = start if g == 0 else _farthest(place, pool, count, g, shares)
-        shares.size[g] = 0
-        for axis in range(place.shape[1]):
-            shares.low[g, axis] = shares.high[g, axis] = place[pool[first], axis]
+        size[g] = 0
+        for axis in range(shape[1]):
+            low[g, axis] = high[g, axis] = place[pool[first], axis]
         _add(place, pool[first], first, g, shares)
-        while shares.size[g] < k:
+        while size[g] < k:
             best, chosen = np.inf, -1
             for i in range(count):
-                if shares.group[i] < 0:
-                    wide = _widened(place, pool[i], shares.low[g], shares.high[g])
+                if group[i] < 0:
+                    wide = _widened(place, pool[i], low[g], high[g])
                     if wide < best:
                         best, chosen = wide, i
             _add(place, pool[chosen], chosen, g, shares)
     _give_rest(place, pool, count, groups, shares)
     cost = 0.0
     for g in range(groups):
-        for axis in range(place.shape[1]):
-            cost += shares.size[g] * min(shares.high[g, axis] - shares.low[g, axis], 1.0)
+        for axis in range(shape[1]):
+            cost += size[g] * min(high[g, axis] - low[g, axis], 1.0)
     return cost
 
 
 @helper(inline="always")
 def _list_near(center, number, classes, c, largest, around, far):
     """The nearest classes that are not too large, nearest first; returns how many."""
+    shape = center.shape
     near = 0
     for other in range(classes):
         if other == c or number[other] > largest:
             continue
         distance = 0.0
-        for axis in range(center.shape[1]):
+        for axis in range(shape[1]):
             distance += abs(center[c, axis] - center[other, axis])
         if near < around.size or distance < far[near - 1]:
             at = near if near < around.size else around.size - 1
@@ -186,19 +192,20 @@ def _pool_people(held, number, trio, together, pool):
 @helper(inline="always")
 def _settle(window, place, at, g, pool, people, group, clock):
     """Make one group of the pool the class `at`."""
+    held = window.held
     number, center = np.int64(0), window.center[at]
     for axis in range(center.size):
         center[axis] = 0.0
     for i in range(people):
         if group[i] == g:
-            window.held[at, number] = pool[i]
+            held[at, number] = pool[i]
             number += 1
             for axis in range(center.size):
                 center[axis] += place[pool[i], axis]
     for axis in range(center.size):
         center[axis] /= number
     window.number[at], window.changed[at] = number, clock
-    window.cost[at] = number * _width(place, window.held[at], number)
+    window.cost[at] = number * _width(place, held[at], number)
 
 
 @kernel
@@ -207,6 +214,7 @@ def regroup(window, classes, place, values, limits, pace):
 
     place    (people, attributes) positions on [0, 1]; values as for the static limits
     """
+    held, looked = window.held, window.looked
     width, k, most, room = place.shape[1], max(limits.k, 1), window.number.size, window.held.shape[1]
     shares = _Shares(np.empty(room, np.int64), np.empty((5, width)), np.empty((5, width)), np.empty(5, np.int64))
     pool, best_group = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -215,7 +223,7 @@ def regroup(window, classes, place, values, limits, pace):
     number, cost, changed = window.number, window.cost, window.changed
     for c in range(classes):
         if number[c] <= pace.largest:
-            cost[c] = number[c] * _width(place, window.held[c], number[c])
+            cost[c] = number[c] * _width(place, held[c], number[c])
     clock, c, left = 0, 0, pace.passes
     before = clock
     while left > 0:
@@ -231,7 +239,7 @@ def regroup(window, classes, place, values, limits, pace):
             for t in range(together):
                 newest, now, size = max(newest, changed[trio[t]]), now + cost[trio[t]], size + number[trio[t]]
             # What was shared out just now may be larger than what there is room for.
-            if two < one or newest < window.looked[c] or now <= 0 or size > room:
+            if two < one or newest < looked[c] or now <= 0 or size > room:
                 continue
             people = _pool_people(window.held, number, trio, together, pool)
             best, best_groups = now - _SAVED, 0
@@ -250,7 +258,7 @@ def regroup(window, classes, place, values, limits, pace):
                 _settle(window, place, at, g, pool, people, best_group, clock)
             classes += best_groups - together
         if number[c] <= pace.largest:
-            window.looked[c] = clock + 1
+            looked[c] = clock + 1
         c += 1
         if c == classes:
             left = left - 1 if clock > before else 0

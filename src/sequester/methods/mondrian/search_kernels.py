@@ -112,23 +112,24 @@ def _noise(seed, a, b, c):
 @helper(inline="always")
 def _rest_gains(rows, inside, size, axis, scale, cuts):
     """What every cut of one attribute shortens in the others; the keys are its codes in order, with whose they are."""
+    shape, first_leaf, position = rows.shape, scale.first_leaf, scale.position
     keys, gain = cuts.keys, cuts.gain
     for i in range(size - 1):
         gain[i] = 0.0
-    for other in range(rows.shape[1]):
+    for other in range(shape[1]):
         if other == axis:
             continue
-        at = scale.first_leaf[other]
+        at = first_leaf[other]
         low, high = np.inf, -np.inf
         for i in range(size - 1):
-            place = scale.position[at + rows[inside[keys[i] & _MASK], other]]
+            place = position[at + rows[inside[keys[i] & _MASK], other]]
             low, high = min(low, place), max(high, place)
             gain[i] -= (i + 1) * min(high - low, 1.0)
         low, high = np.inf, -np.inf
         for i in range(size - 1, -1, -1):
             if i < size - 1:
                 gain[i] -= (size - i - 1) * min(high - low, 1.0)
-            place = scale.position[at + rows[inside[keys[i] & _MASK], other]]
+            place = position[at + rows[inside[keys[i] & _MASK], other]]
             low, high = min(low, place), max(high, place)
         full = size * min(high - low, 1.0)
         for i in range(size - 1):
@@ -151,14 +152,16 @@ def _sort_codes(rows, inside, size, axis, keys):
 @helper
 def _list_cuts(rows, inside, size, k, scale, trial, cuts):
     """Every cut of a leaf with k people on both sides and how much it shortens, in its attribute or (`wide`) in all."""
+    cuts_axis, cuts_code, gain, score, shape = cuts.axis, cuts.code, cuts.gain, cuts.score, rows.shape
+    first_leaf, position = scale.first_leaf, scale.position
     count, keys = np.int64(0), cuts.keys
-    for axis in range(rows.shape[1]):
+    for axis in range(shape[1]):
         _sort_codes(rows, inside, size, axis, keys)
         lowest, highest = keys[0] >> _BITS, keys[size - 1] >> _BITS
         if lowest == highest:
             continue
-        at = scale.first_leaf[axis]
-        origin, last = scale.position[at + lowest], scale.position[at + highest]
+        at = first_leaf[axis]
+        origin, last = position[at + lowest], position[at + highest]
         full = min(last - origin, 1.0)
         if trial.wide:
             _rest_gains(rows, inside, size, axis, scale, cuts)
@@ -166,13 +169,13 @@ def _list_cuts(rows, inside, size, k, scale, trial, cuts):
             code, following, below = keys[i] >> _BITS, keys[i + 1] >> _BITS, i + 1
             if code == following or below < k or size - below < k:
                 continue
-            value = size * full - below * (scale.position[at + code] - origin)
-            value -= (size - below) * min(last - scale.position[at + following], 1.0)
+            value = size * full - below * (position[at + code] - origin)
+            value -= (size - below) * min(last - position[at + following], 1.0)
             if trial.wide:
-                value += cuts.gain[i]
+                value += gain[i]
             if trial.noise > 0:
                 value *= 1.0 + trial.noise * _noise(trial.chance, axis, code, size)
-            cuts.score[count], cuts.axis[count], cuts.code[count] = value, axis, code
+            score[count], cuts_axis[count], cuts_code[count] = value, axis, code
             count += 1
     return count
 
@@ -180,16 +183,17 @@ def _list_cuts(rows, inside, size, k, scale, trial, cuts):
 @helper(inline="always")
 def _take_sides(rows, inside, size, axis, code, whole, units, side):
     """Who is above a cut; `whole` units go where most of their people are. Returns how many."""
+    units_all, units_of, upper = units.all, units.of, units.upper
     if whole:
         for i in range(size):
-            units.upper[units.of[inside[i]]] = units.all[units.of[inside[i]]] = 0
+            upper[units_of[inside[i]]] = units_all[units_of[inside[i]]] = 0
         for i in range(size):
-            units.all[units.of[inside[i]]] += 1
-            units.upper[units.of[inside[i]]] += rows[inside[i], axis] > code
+            units_all[units_of[inside[i]]] += 1
+            upper[units_of[inside[i]]] += rows[inside[i], axis] > code
     above = 0
     for i in range(size):
         p = inside[i]
-        is_above = 2 * units.upper[units.of[p]] > units.all[units.of[p]] if whole else rows[p, axis] > code
+        is_above = 2 * upper[units_of[p]] > units_all[units_of[p]] if whole else rows[p, axis] > code
         side[i] = 1 if is_above else 0
         above += side[i]
     return above
@@ -198,15 +202,17 @@ def _take_sides(rows, inside, size, axis, code, whole, units, side):
 @helper(inline="always")
 def _loss(rows, leaves, people, count, scale):
     """People times the widths of the boxes, summed over the leaves."""
+    leaves_of, size, shape, first_leaf = leaves.of, leaves.size, rows.shape, scale.first_leaf
+    position = scale.position
     total = 0.0
     for leaf in range(count):
-        for axis in range(rows.shape[1]):
+        for axis in range(shape[1]):
             low, high = np.inf, -np.inf
             for p in range(people):
-                if leaves.of[p] == leaf:
-                    place = scale.position[scale.first_leaf[axis] + rows[p, axis]]
+                if leaves_of[p] == leaf:
+                    place = position[first_leaf[axis] + rows[p, axis]]
                     low, high = min(low, place), max(high, place)
-            total += leaves.size[leaf] * min(high - low, 1.0)
+            total += size[leaf] * min(high - low, 1.0)
     return total
 
 
@@ -281,9 +287,12 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
     required  what the series asks for, `limits` what every class must keep by itself
     results   filled
     """
+    lineup_rows, lineup_static, cost, begin, end = lineup.rows, lineup.static, results.cost, spans.begin, spans.end
+    known, spans_number, slot, hopeful, noise = spans.known, spans.number, spans.slot, ways.hopeful, ways.noise
+    whole, wide = ways.whole, ways.wide
     k, most = limits.k, np.int64(0)
     for n in range(spans.begin.size):
-        most = max(most, spans.end[n] - spans.begin[n])
+        most = max(most, end[n] - begin[n])
     most_leaves, most_cuts = most // max(k, 1) + 2, most * lineup.rows.shape[1] + 1
     node = make_node(most, most_leaves, lineup.column.shape[1], lineup.value.shape[1], required.numerator.size)
     leaves, value, of = node.leaves, node.value, node.earlier.of
@@ -295,10 +304,10 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
     units = NodeUnits(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
     waiting, counts = np.zeros(most_leaves + 1, np.int64), np.zeros(limits.numerator.size, np.int64)
     for n in range(spans.begin.size):
-        base, people = spans.begin[n], spans.end[n] - spans.begin[n]
+        base, people = begin[n], end[n] - begin[n]
         load_node(node, lineup, base, people, names)
         columns = node.shape[1]
-        rows, static = lineup.rows[base : base + people].copy(), lineup.static[base : base + people].copy()
+        rows, static = lineup_rows[base : base + people].copy(), lineup_static[base : base + people].copy()
         _number_units(lineup.unit, base, people, units.of, names)
         for number in range(ways.wide.size):
             clear_leaf(leaves, columns, 0)
@@ -312,8 +321,8 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
                 size = _list_people(leaves.of, people, leaf, inside)
                 if size < 2 * k or size < 2:
                     continue
-                chance = ways.seed + 1000003 * number + 7919 * spans.number[n] + 104729 * leaf
-                trial = _Trial(ways.wide[number], ways.noise[number], chance)
+                chance = ways.seed + 1000003 * number + 7919 * spans_number[n] + 104729 * leaf
+                trial = _Trial(wide[number], noise[number], chance)
                 listed = _list_cuts(rows, inside, size, k, scale, trial, cuts)
                 for _ in range(ways.tries):
                     best = _best(cuts.score, listed)
@@ -321,7 +330,7 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
                         break
                     cuts.score[best] = -1.0
                     above = _take_sides(
-                        rows, inside, size, cuts.axis[best], cuts.code[best], ways.whole[number], units, side
+                        rows, inside, size, cuts.axis[best], cuts.code[best], whole[number], units, side
                     )
                     if above < k or size - above < k:
                         continue
@@ -329,12 +338,12 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
                         continue
                     clear_leaf(leaves, columns, count)
                     move_people(value, of, columns, leaves, inside, size, side, (leaf, count))
-                    if acceptable(node, required, inside, size, (leaf, count), count + 1, ways.hopeful[number]):
+                    if acceptable(node, required, inside, size, (leaf, count), count + 1, hopeful[number]):
                         waiting[top], waiting[top + 1] = leaf, count
                         top += 2
                         count += 1
                         break
                     move_people(value, of, columns, leaves, inside, size, side, (count, leaf))
             total = _loss(rows, leaves, people, count, scale)
-            if total < spans.known[n] - _SAME:
-                _keep(results.cost[n], results.label, total, leaves.of, people, spans.slot[n])
+            if total < known[n] - _SAME:
+                _keep(cost[n], results.label, total, leaves.of, people, slot[n])

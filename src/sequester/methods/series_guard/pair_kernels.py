@@ -90,6 +90,7 @@ def _root(parent, node):
 @kernel
 def near_pairs(lo, hi, block, other_lo, other_hi, other_block):
     """Pairs of boxes of one block that share a point; boxes are (boxes, attributes)."""
+    shape = lo.shape
     blocks = 0
     for number in other_block:
         blocks = max(blocks, number + 1)
@@ -97,8 +98,8 @@ def near_pairs(lo, hi, block, other_lo, other_hi, other_block):
     first = np.empty(1024, np.int32)
     second = np.empty(1024, np.int32)
     pairs = 0
-    width = lo.shape[1]
-    for a in range(lo.shape[0]):
+    width = shape[1]
+    for a in range(shape[0]):
         if block[a] < 0 or block[a] >= blocks:
             continue
         for place in range(start[block[a]], start[block[a] + 1]):
@@ -120,44 +121,50 @@ def near_pairs(lo, hi, block, other_lo, other_hi, other_block):
 @helper(inline="always")
 def _small_way(links, ways, source, outers, spill, closed, backward):
     """Where a way ends: at a closed class, or an outer one with loose people; -1 where there is none."""
+    by_inner, by_outer, inner, outer, size = links.by_inner, links.by_outer, links.inner, links.outer, links.size
+    start_inner, start_outer, came, flow = links.start_inner, links.start_outer, ways.came, ways.flow
+    queue, seen, spilled = ways.queue, ways.seen, ways.spilled
     ways.stamp[0] += 1
     stamp = ways.stamp[0]
-    ways.queue[0] = source
-    ways.seen[source], ways.came[source] = stamp, -1
+    queue[0] = source
+    seen[source], came[source] = stamp, -1
     head, tail = 0, 1
     while head < tail:
-        node = ways.queue[head]
+        node = queue[head]
         head += 1
         is_outer = node < outers
-        if closed[node] or (not backward and is_outer and spill[node] > ways.spilled[node]):
+        if closed[node] or (not backward and is_outer and spill[node] > spilled[node]):
             return node
-        begin = links.start_outer[node] if is_outer else links.start_inner[node - outers]
-        stop = links.start_outer[node + 1] if is_outer else links.start_inner[node - outers + 1]
+        begin = start_outer[node] if is_outer else start_inner[node - outers]
+        stop = start_outer[node + 1] if is_outer else start_inner[node - outers + 1]
         for place in range(begin, stop):
-            cell = links.by_outer[place] if is_outer else links.by_inner[place]
-            following = outers + links.inner[cell] if is_outer else links.outer[cell]
-            is_full = is_outer != backward and ways.flow[cell] >= links.size[cell]
-            if ways.seen[following] == stamp or is_full:
+            cell = by_outer[place] if is_outer else by_inner[place]
+            following = outers + inner[cell] if is_outer else outer[cell]
+            is_full = is_outer != backward and flow[cell] >= size[cell]
+            if seen[following] == stamp or is_full:
                 continue
-            ways.seen[following], ways.came[following] = stamp, cell
-            ways.queue[tail] = following
+            seen[following], came[following] = stamp, cell
+            queue[tail] = following
             tail += 1
     return -1
 
 
 @helper(inline="always")
 def _undo(links, ways, source, outers, changed):
+    outer, dirty, flow, spilled, touched = links.outer, ways.dirty, ways.flow, ways.spilled, ways.touched
     for i in range(changed):
-        cell = ways.touched[i]
-        ways.flow[cell], ways.dirty[cell] = 0, False
-        ways.spilled[links.outer[cell]] = 0
+        cell = touched[i]
+        flow[cell], dirty[cell] = 0, False
+        spilled[outer[cell]] = 0
     if source < outers:
-        ways.spilled[source] = 0
+        spilled[source] = 0
 
 
 @helper
 def _small_flow(source, links, ways, spill, closed, limit, backward):
     """A flow from one class to closed classes or to where people are loose, given up at the limit; leaves no trace."""
+    inner, outer, size, came, dirty, flow = links.inner, links.outer, links.size, ways.came, ways.dirty, ways.flow
+    spilled, touched = ways.spilled, ways.touched
     outers = spill.size
     total, changed = 0, 0
     while total < limit:
@@ -166,25 +173,25 @@ def _small_flow(source, links, ways, spill, closed, limit, backward):
             break
         amount = limit - total
         if not closed[end]:
-            amount = min(amount, spill[end] - ways.spilled[end])
+            amount = min(amount, spill[end] - spilled[end])
         node = end
         while node != source:
-            cell = ways.came[node]
+            cell = came[node]
             # A limited step leaves an outer class (backward: an inner one).
             if (node >= outers) != backward:
-                amount = min(amount, links.size[cell] - ways.flow[cell])
-            node = links.outer[cell] if node >= outers else outers + links.inner[cell]
+                amount = min(amount, size[cell] - flow[cell])
+            node = outer[cell] if node >= outers else outers + inner[cell]
         if not closed[end]:
-            ways.spilled[end] += amount
+            spilled[end] += amount
         node = end
         while node != source:
-            cell = ways.came[node]
-            if not ways.dirty[cell]:
-                ways.dirty[cell] = True
-                ways.touched[changed] = cell
+            cell = came[node]
+            if not dirty[cell]:
+                dirty[cell] = True
+                touched[changed] = cell
                 changed += 1
-            ways.flow[cell] += amount if (node >= outers) != backward else -amount
-            node = links.outer[cell] if node >= outers else outers + links.inner[cell]
+            flow[cell] += amount if (node >= outers) != backward else -amount
+            node = outer[cell] if node >= outers else outers + inner[cell]
         total += amount
     _undo(links, ways, source, outers, changed)
     return total
@@ -202,14 +209,15 @@ def _make_ways(cells, spilled, nodes):
 @helper(inline="always")
 def _link(crossing, selectable, spill, parent, outers):
     """Outer and inner classes that may be subtracted, linked where they share people; other people are spilled."""
+    crossing_one, crossing_other, size = crossing.one, crossing.other, crossing.size
     outer, inner = np.empty(crossing.size.size, np.int32), np.empty(crossing.size.size, np.int32)
     for cell in range(crossing.size.size):
-        b, a = crossing.one[cell], crossing.other[cell]
+        b, a = crossing_one[cell], crossing_other[cell]
         outer[cell] = inner[cell] = -1
         if b < 0:
             continue
         if a < 0 or not selectable[a]:
-            spill[b] += crossing.size[cell]
+            spill[b] += size[cell]
         else:
             outer[cell], inner[cell] = b, a
             one, other = _root(parent, np.int64(b)), _root(parent, outers + a)
@@ -224,11 +232,12 @@ def small_differences(crossing, outers, inners, k):
     Outer classes are those of the one release. Byun et al., section 4.3, as the smallest positive directed cut of every
     component of classes that share people.
     """
+    one, other = crossing.one, crossing.other
     nodes = outers + inners
     selectable, spill, parent = np.ones(inners, np.bool_), np.zeros(outers, np.int64), np.arange(nodes)
     for cell in range(crossing.size.size):
-        if crossing.one[cell] < 0:
-            selectable[crossing.other[cell]] = False
+        if one[cell] < 0:
+            selectable[other[cell]] = False
     outer, inner = _link(crossing, selectable, spill, parent, outers)
     by_outer, by_inner = index_by(outer, outers), index_by(inner, inners)
     links = _Links(outer, inner, crossing.size, by_outer[0], by_outer[1], by_inner[0], by_inner[1])
@@ -269,31 +278,34 @@ def _room_for(links, ways, source, outers, top, rows, denominator):
 
     A way ends in a cell of people who are in no inner class (-1: in no such cell), or at an inner class with rows left.
     """
+    by_inner, by_outer, inner, outer, size = links.by_inner, links.by_outer, links.inner, links.outer, links.size
+    start_inner, start_outer, came, flow = links.start_inner, links.start_outer, ways.came, ways.flow
+    queue, seen, spilled = ways.queue, ways.seen, ways.spilled
     ways.stamp[0] += 1
     stamp = ways.stamp[0]
-    ways.queue[0] = source
-    ways.seen[source], ways.came[source] = stamp, -1
+    queue[0] = source
+    seen[source], came[source] = stamp, -1
     head, tail = 0, 1
     while head < tail:
-        node = ways.queue[head]
+        node = queue[head]
         head += 1
         is_outer = node < outers
-        if not is_outer and ways.spilled[node - outers] < denominator * rows[node - outers]:
+        if not is_outer and spilled[node - outers] < denominator * rows[node - outers]:
             return node, -1
-        begin = links.start_outer[node] if is_outer else links.start_inner[node - outers]
-        stop = links.start_outer[node + 1] if is_outer else links.start_inner[node - outers + 1]
+        begin = start_outer[node] if is_outer else start_inner[node - outers]
+        stop = start_outer[node + 1] if is_outer else start_inner[node - outers + 1]
         for place in range(begin, stop):
-            cell = links.by_outer[place] if is_outer else links.by_inner[place]
-            if is_outer and ways.flow[cell] >= top * links.size[cell]:
+            cell = by_outer[place] if is_outer else by_inner[place]
+            if is_outer and flow[cell] >= top * size[cell]:
                 continue
-            if is_outer and links.inner[cell] < 0:
+            if is_outer and inner[cell] < 0:
                 return node, cell
-            if not is_outer and (links.outer[cell] < 0 or ways.flow[cell] <= 0):
+            if not is_outer and (outer[cell] < 0 or flow[cell] <= 0):
                 continue
-            following = np.int64(outers + links.inner[cell] if is_outer else links.outer[cell])
-            if ways.seen[following] != stamp:
-                ways.seen[following], ways.came[following] = stamp, cell
-                ways.queue[tail] = following
+            following = np.int64(outers + inner[cell] if is_outer else outer[cell])
+            if seen[following] != stamp:
+                seen[following], came[following] = stamp, cell
+                queue[tail] = following
                 tail += 1
     return -1, -1
 
@@ -301,29 +313,30 @@ def _room_for(links, ways, source, outers, top, rows, denominator):
 @helper
 def _send(links, ways, source, top, rows, denominator, need):
     """Send what an outer class needs to send; whether all of it could be sent."""
+    inner, outer, size, came, flow, spilled = links.inner, links.outer, links.size, ways.came, ways.flow, ways.spilled
     outers = links.start_outer.size - 1
     while need > 0:
         end, last = _room_for(links, ways, source, outers, top, rows, denominator)
         if end < 0:
             return False
         if last >= 0:
-            amount = min(need, top * links.size[last] - ways.flow[last])
+            amount = min(need, top * size[last] - flow[last])
         else:
-            amount = min(need, denominator * rows[end - outers] - ways.spilled[end - outers])
+            amount = min(need, denominator * rows[end - outers] - spilled[end - outers])
         node = end
         while node != source:
-            cell = ways.came[node]
-            amount = min(amount, top * links.size[cell] - ways.flow[cell] if node >= outers else ways.flow[cell])
-            node = np.int64(links.outer[cell] if node >= outers else outers + links.inner[cell])
+            cell = came[node]
+            amount = min(amount, top * size[cell] - flow[cell] if node >= outers else flow[cell])
+            node = np.int64(outer[cell] if node >= outers else outers + inner[cell])
         if last >= 0:
-            ways.flow[last] += amount
+            flow[last] += amount
         else:
-            ways.spilled[end - outers] += amount
+            spilled[end - outers] += amount
         node = end
         while node != source:
-            cell = ways.came[node]
-            ways.flow[cell] += amount if node >= outers else -amount
-            node = np.int64(links.outer[cell] if node >= outers else outers + links.inner[cell])
+            cell = came[node]
+            flow[cell] += amount if node >= outers else -amount
+            node = np.int64(outer[cell] if node >= outers else outers + inner[cell])
         need -= amount
     return True
 
@@ -335,7 +348,8 @@ def surpluses(crossing, outer_counts, inner_counts, shares):
     Per value a flow from outer classes (their rows with it) to the cells, each with room for its share, and on to
     the inner classes (their rows with it). What cannot be sent proves a breach (and for two releases conversely).
     """
-    outers, inners = outer_counts.shape[0], inner_counts.shape[0]
+    shape, is_open, numerator = outer_counts.shape, shares.is_open, shares.numerator
+    outers, inners = shape[0], inner_counts.shape[0]
     bad = np.zeros(outers, np.bool_)
     by_outer, by_inner = index_by(crossing.one, outers), index_by(crossing.other, inners)
     links = _Links(
@@ -343,8 +357,8 @@ def surpluses(crossing, outer_counts, inner_counts, shares):
     )  # fmt: skip
     ways = _make_ways(crossing.size.size, inners, outers + inners)
     rows = np.empty(inners, np.int64)
-    for value in range(outer_counts.shape[1]):
-        if not shares.is_open[value]:
+    for value in range(shape[1]):
+        if not is_open[value]:
             continue
         ways.flow[:] = 0
         ways.spilled[:] = 0
@@ -352,6 +366,6 @@ def surpluses(crossing, outer_counts, inner_counts, shares):
             rows[a] = inner_counts[a, value]
         for source in range(outers):
             need = shares.denominator * outer_counts[source, value]
-            if not _send(links, ways, source, shares.numerator[value], rows, shares.denominator, need):
+            if not _send(links, ways, source, numerator[value], rows, shares.denominator, need):
                 bad[source] = True
     return bad

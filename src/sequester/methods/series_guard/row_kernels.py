@@ -60,12 +60,13 @@ class _Joints(NamedTuple):
 @helper(inline="always")
 def _most_arcs(crossing, near, first_counts, second_counts):
     """How many arcs there may be."""
+    one, first, second = crossing.one, near.first, near.second
     values, most = first_counts.shape[1], 0
     for i in range(near.first.size):
         for value in range(values):
-            most += first_counts[near.first[i], value] > 0 and second_counts[near.second[i], value] > 0
+            most += first_counts[first[i], value] > 0 and second_counts[second[i], value] > 0
     for cell in range(crossing.size.size):
-        most += values if crossing.one[cell] >= 0 else 0
+        most += values if one[cell] >= 0 else 0
     return most + second_counts.size
 
 
@@ -81,6 +82,7 @@ def _list_arcs(crossing, counts, near, first_counts, second_counts):
 
     Nodes are (earlier class, value), (later class, value), "left" of every earlier class, and the sink.
     """
+    other, second = crossing.other, near.second
     firsts, seconds, values = first_counts.shape[0], second_counts.shape[0], first_counts.shape[1]
     left, sink = (firsts + seconds) * values, (firsts + seconds) * values + firsts
     start, cells = index_by(crossing.one, firsts)
@@ -94,7 +96,7 @@ def _list_arcs(crossing, counts, near, first_counts, second_counts):
     number = 0
     for a in range(firsts):
         for place in range(start[a], start[a + 1]):
-            b = crossing.other[cells[place]]
+            b = other[cells[place]]
             if b >= 0:
                 shares[b] = a
             for value in range(values):
@@ -106,7 +108,7 @@ def _list_arcs(crossing, counts, near, first_counts, second_counts):
                 if b >= 0:
                     used[b, value] += carried
         for place in range(near_start[a], near_start[a + 1]):
-            b = near.second[near_cells[place]]
+            b = second[near_cells[place]]
             for value in range(values if shares[b] != a else 0):
                 if first_counts[a, value] > 0 and second_counts[b, value] > 0:
                     number = _put(arcs, number, a * values + value, (firsts + b) * values + value, _FAR, 0)
@@ -151,34 +153,36 @@ def _shift(shifts, arc, rows):
 @helper(inline="always")
 def _find_room(arcs, joints, shifts, node, group):
     """Where a way from a node ends: at another with a spare row, or a row of the group's own; -1: nowhere."""
+    carried, head, more, tail, joints_at = arcs.carried, arcs.head, arcs.more, arcs.tail, joints.at
+    start, came, queue, seen, shifted = joints.start, shifts.came, shifts.queue, shifts.seen, shifts.shifted
     shifts.clock[0] += 1
     stamp = shifts.clock[0]
-    shifts.queue[0] = node
-    shifts.seen[node], shifts.came[node] = stamp, -1
+    queue[0] = node
+    seen[node], came[node] = stamp, -1
     if group >= 0:
-        shifts.seen[group] = stamp
+        seen[group] = stamp
     first, last = 0, 1
     while first < last:
-        here = shifts.queue[first]
+        here = queue[first]
         first += 1
-        for place in range(joints.start[here], joints.start[here + 1]):
-            arc = joints.at[place]
-            if arcs.head[arc] == joints.sink:
+        for place in range(start[here], start[here + 1]):
+            arc = joints_at[place]
+            if head[arc] == joints.sink:
                 # Room at the node itself is what the caller counts, or what the group's row takes.
-                if (here != node or group >= 0) and arcs.more[arc] - shifts.shifted[arc] > 0:
+                if (here != node or group >= 0) and more[arc] - shifted[arc] > 0:
                     return here
                 continue
-            carries = arcs.carried[arc] + shifts.shifted[arc] > 0
-            if group >= 0 and arcs.tail[arc] == group:
+            carries = carried[arc] + shifted[arc] > 0
+            if group >= 0 and tail[arc] == group:
                 if here != node and carries:
                     return here
                 continue
-            onward = arcs.tail[arc] == here
-            following = arcs.head[arc] if onward else arcs.tail[arc]
-            if shifts.seen[following] == stamp or not (onward or carries):
+            onward = tail[arc] == here
+            following = head[arc] if onward else tail[arc]
+            if seen[following] == stamp or not (onward or carries):
                 continue
-            shifts.seen[following], shifts.came[following] = stamp, arc
-            shifts.queue[last] = following
+            seen[following], came[following] = stamp, arc
+            queue[last] = following
             last += 1
     return -1
 
@@ -186,38 +190,41 @@ def _find_room(arcs, joints, shifts, node, group):
 @helper(inline="always")
 def _move_along(arcs, joints, shifts, node, group, end):
     """Move one row along the way that was found; whether a row of the group itself gave up its place."""
+    carried, head, more, tail, joints_at = arcs.carried, arcs.head, arcs.more, arcs.tail, joints.at
+    start, came, shifted = joints.start, shifts.came, shifts.shifted
     closing, own = -1, -1
-    for place in range(joints.start[end], joints.start[end + 1]):
-        arc = joints.at[place]
-        if arcs.head[arc] == joints.sink and arcs.more[arc] - shifts.shifted[arc] > 0 and (end != node or group >= 0):
+    for place in range(start[end], start[end + 1]):
+        arc = joints_at[place]
+        if head[arc] == joints.sink and more[arc] - shifted[arc] > 0 and (end != node or group >= 0):
             closing = arc
-        if group >= 0 and arcs.tail[arc] == group and end != node and arcs.carried[arc] + shifts.shifted[arc] > 0:
+        if group >= 0 and tail[arc] == group and end != node and carried[arc] + shifted[arc] > 0:
             own = arc
     _shift(shifts, own if own >= 0 else closing, -1 if own >= 0 else 1)
     here = end
-    while shifts.came[here] >= 0:
-        arc = shifts.came[here]
-        onward = arcs.head[arc] == here
+    while came[here] >= 0:
+        arc = came[here]
+        onward = head[arc] == here
         _shift(shifts, arc, 1 if onward else -1)
-        here = arcs.tail[arc] if onward else arcs.head[arc]
+        here = tail[arc] if onward else head[arc]
     return own >= 0
 
 
 @helper(inline="always")
 def _leave_home(arcs, joints, shifts, node, group):
     """Take the group's row from any other place of it, which thereby gets a spare row; whether there is one."""
+    carried, head, joints_at, start, shifted = arcs.carried, arcs.head, joints.at, joints.start, shifts.shifted
     home = -1
-    for place in range(joints.start[group], joints.start[group + 1]):
-        arc = joints.at[place]
-        if arcs.head[arc] != node and arcs.carried[arc] + shifts.shifted[arc] > 0:
+    for place in range(start[group], start[group + 1]):
+        arc = joints_at[place]
+        if head[arc] != node and carried[arc] + shifted[arc] > 0:
             home = arc
             break
     if home < 0:
         return False
     _shift(shifts, home, -1)
-    for place in range(joints.start[arcs.head[home]], joints.start[arcs.head[home] + 1]):
-        if arcs.head[joints.at[place]] == joints.sink:
-            _shift(shifts, joints.at[place], -1)
+    for place in range(start[head[home]], start[head[home] + 1]):
+        if head[joints_at[place]] == joints.sink:
+            _shift(shifts, joints_at[place], -1)
     return True
 
 
@@ -228,6 +235,8 @@ def _make_room(arcs, joints, shifts, node, group, most):
     Without a `group` (-1) room is a spare row elsewhere; with one also a place that the group's own rows give up, and
     the group's rows are moved only to `node`. Every answer restores what it changed. One row at a time: there are few.
     """
+    head, joints_at, start, clock, dirty = arcs.head, joints.at, joints.start, shifts.clock, shifts.dirty
+    shifted, touched = shifts.shifted, shifts.touched
     total = 0
     while total < most:
         end = _find_room(arcs, joints, shifts, node, group)
@@ -237,25 +246,26 @@ def _make_room(arcs, joints, shifts, node, group, most):
         if group >= 0:
             if not gave_up and not _leave_home(arcs, joints, shifts, node, group):
                 break
-            for place in range(joints.start[group], joints.start[group + 1]):
-                if arcs.head[joints.at[place]] == node:
-                    _shift(shifts, joints.at[place], 1)
+            for place in range(start[group], start[group + 1]):
+                if head[joints_at[place]] == node:
+                    _shift(shifts, joints_at[place], 1)
         total += 1
-    for i in range(shifts.clock[1]):
-        shifts.shifted[shifts.touched[i]] = 0
-        shifts.dirty[shifts.touched[i]] = False
-    shifts.clock[1] = 0
+    for i in range(clock[1]):
+        shifted[touched[i]] = 0
+        dirty[touched[i]] = False
+    clock[1] = 0
     return total
 
 
 @helper(inline="always")
 def _doubtful(crossing, counts, first_counts, second_counts, spare, between, k, exact):
     """Cells, and later classes of those who joined, whose rows must be counted exactly; `between` has lower bounds."""
+    one, other = crossing.one, crossing.other
     cells, seconds, values = crossing.size.size, second_counts.shape[0], second_counts.shape[1]
     joins, ask_join = np.zeros(seconds, np.bool_), np.zeros(seconds, np.bool_)
     ask = np.zeros(cells, np.bool_)
     for cell in range(cells):
-        a, b = crossing.one[cell], crossing.other[cell]
+        a, b = one[cell], other[cell]
         if a < 0:
             joins[b] = True
             ask_join[b] |= exact[cell]

@@ -50,11 +50,13 @@ def arrange(step, member, local):
 @helper(inline="always")
 def _keeps(cells, inside, needed, limits, counts):
     """Whether a part keeps the criteria; nobody in it is fine."""
+    known, pair_count, pair_start, pair_value = cells.known, cells.pair_count, cells.pair_start, cells.pair_value
+    size = cells.size
     total = np.int64(0)
     around = 0
     for cell in inside:
-        total += cells.size[cell]
-        around += cells.known[cell]
+        total += size[cell]
+        around += known[cell]
     if total == 0:
         return True
     if total < limits.k or around < needed:
@@ -63,8 +65,8 @@ def _keeps(cells, inside, needed, limits, counts):
         return True
     counts[:] = 0
     for cell in inside:
-        for pair in range(cells.pair_start[cell], cells.pair_start[cell + 1]):
-            counts[cells.pair_value[pair]] += cells.pair_count[pair]
+        for pair in range(pair_start[cell], pair_start[cell + 1]):
+            counts[pair_value[pair]] += pair_count[pair]
     return safe(counts, total, limits)
 
 
