@@ -246,7 +246,7 @@ def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
     latter by all and by hereditary), and the cells kept. Where nothing may be suppressed and not all is safe, the
     second is a cell of an unsafe class instead, a witness, and the third whether its size alone tells.
     """
-    known, size, closeness = cells.known, cells.size, limits.closeness
+    known, size = cells.known, cells.size
     count, k = cells.size.size, limits.k
     member, classes = _recode(cells, recoding)
     totals, around = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
