@@ -124,7 +124,7 @@ class Audit:
         return f"{head}{table}{who}" + (f"<p>Not tried, and so not promised:</p><ul>{left}</ul>" if left else "")
 
 
-def audit(
+def audit(  # noqa: PLR0913 - all but two by name
     releases: Sequence[Any],
     policy: Policy,
     *,
@@ -178,7 +178,7 @@ def audit(
     )
 
 
-def audit_histories(
+def audit_histories(  # noqa: PLR0913 - all but two by name
     histories: Sequence[History],
     policy: Policy,
     *,

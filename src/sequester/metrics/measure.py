@@ -202,7 +202,7 @@ def measure(
     )
 
 
-def assess_classes(
+def assess_classes(  # noqa: PLR0913 - all but two by name
     published: PublishedClasses,
     requirement: Requirement,
     policy: Policy,

@@ -91,7 +91,7 @@ def settle(path: Any, size: Any, counts: Any, start: Any, value: Any, passes: in
 
 
 @kernel
-def scale(  # type: ignore[no-untyped-def]
+def scale(  # type: ignore[no-untyped-def]  # noqa: PLR0913 - a compiled loop over plain arrays
     path: Any, first: Any, size: Any, counts: Any, start: Any, value: Any, expected: Any, rounds: int, tolerance: float
 ):
     """Change `expected`, people per cell, until all published counts are met; returns rounds done and what is missed.

@@ -27,7 +27,7 @@ TRIALS, TRIALS_REGROUPED = 24, 8
 """How often the people of a node are cut, each time in another way; classes that were regrouped leave less to gain."""
 
 
-def republish(
+def republish(  # noqa: PLR0913 - a task in its parts
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
@@ -62,7 +62,7 @@ def republish(
     )
 
 
-def publish_blocks(
+def publish_blocks(  # noqa: PLR0913 - a task in its parts
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],

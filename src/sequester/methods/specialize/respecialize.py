@@ -43,7 +43,7 @@ Progress = Callable[[str, int, int], None]
 Longs = NDArray[np.int64]
 
 
-def respecialize(
+def respecialize(  # noqa: PLR0913 - a task in its parts
     past: Past,
     codes: NDArray[np.int32],
     domains: tuple[Hierarchy, ...],
@@ -132,7 +132,7 @@ class Refinement:
     later: list[_Later] = field(default_factory=list)
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - a task in its parts
         cls,
         past: Past,
         codes: NDArray[np.int32],

@@ -130,7 +130,7 @@ def _near(type_: Integers, taken: Integers, middle: Places) -> tuple[Integers, I
 
 
 @kernel
-def _take(
+def _take(  # noqa: PLR0913 - a compiled loop over plain arrays
     one: Integers,
     other: Integers,
     seats: Integers,

@@ -116,7 +116,7 @@ def _insert(nearest: Nearest, place: int, other: int, more: float) -> None:
 
 
 @helper
-def _look(
+def _look(  # noqa: PLR0913 - a compiled loop over plain arrays
     crowd: NearOrder,
     rules: PairRules,
     lists: CandidateLists,

@@ -169,7 +169,7 @@ def _grown(box: Boxes, edge: Boxes, near: Integers, pod: int, here: int, choice:
 
 
 @helper
-def _gain(
+def _gain(  # noqa: PLR0913 - a compiled loop over plain arrays
     box: Boxes,
     weight: Weights,
     members: Integers,
