@@ -107,10 +107,8 @@ def least(numbers, count):
 
 
 @helper(fastmath={"nnan", "nsz"})
-def widths_around(clusters, count, low, high, wide):
-    """Per cluster, the summed widths of the box around it and a given one."""
-    # Fields that are looked up inside the loop would keep it from being vectorized.
-    lows, highs = clusters.low, clusters.high
+def widths_around(lows, highs, count, low, high, wide):
+    """Per cluster, whose boxes are (attributes, clusters), the summed widths of the box around it and a given one."""
     for c in range(count):
         wide[c] = 0
     for axis in range(lows.shape[0]):
@@ -126,9 +124,10 @@ def widths_around(clusters, count, low, high, wide):
 @helper
 def cluster_width(clusters, c):
     """The summed widths of a cluster's box."""
+    low, high = clusters.low, clusters.high
     total = np.float32(0)
-    for axis in range(clusters.low.shape[0]):
-        total += min(clusters.high[axis, c] - clusters.low[axis, c], ALL)
+    for axis in range(low.shape[0]):
+        total += min(high[axis, c] - low[axis, c], ALL)
     return total
 
 

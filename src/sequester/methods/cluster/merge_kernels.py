@@ -105,6 +105,13 @@ def _partner(clusters, c, count, scratch, limits):
     return first, price
 
 
+@helper
+def _price(wide, size, cost, people, count):
+    """What is lost, beyond what the other lost already, when a cluster of so many people merges with each."""
+    for o in range(count):
+        wide[o] = (people + size[o]) * wide[o] - cost[o]
+
+
 @helper(inline="always")
 def _look(clusters, waiting, c, count, scratch, limits):
     """Find the partner of the cluster in slot c, and how urgent their merge is."""
@@ -112,9 +119,8 @@ def _look(clusters, waiting, c, count, scratch, limits):
     for axis in range(scratch.low.size):
         scratch.low[axis] = clusters.low[axis, c]
         scratch.high[axis] = clusters.high[axis, c]
-    widths_around(clusters, count, scratch.low, scratch.high, wide)
-    for o in range(count):
-        wide[o] = (size[c] + size[o]) * wide[o] - cost[o]
+    widths_around(clusters.low, clusters.high, count, scratch.low, scratch.high, wide)
+    _price(wide, size, cost, size[c], count)
     wide[c] = NEVER
     o = least(wide, count)
     price = wide[o]
@@ -129,13 +135,14 @@ def _look(clusters, waiting, c, count, scratch, limits):
 @helper(inline="always")
 def _absorb(clusters, waiting, c, o):
     """Merge the cluster in slot o into that in slot c."""
-    for axis in range(clusters.low.shape[0]):
-        clusters.low[axis, c] = min(clusters.low[axis, c], clusters.low[axis, o])
-        clusters.high[axis, c] = max(clusters.high[axis, c], clusters.high[axis, o])
+    low, high, counts = clusters.low, clusters.high, clusters.counts
+    for axis in range(low.shape[0]):
+        low[axis, c] = min(low[axis, c], low[axis, o])
+        high[axis, c] = max(high[axis, c], high[axis, o])
     clusters.size[c] += clusters.size[o]
     clusters.cost[c] = clusters.size[c] * cluster_width(clusters, c)
-    for value in range(clusters.counts.shape[1]):
-        clusters.counts[c, value] += clusters.counts[o, value]
+    for value in range(counts.shape[1]):
+        counts[c, value] += counts[o, value]
     waiting.into[waiting.identity[o]] = waiting.identity[c]
     waiting.slot[waiting.identity[o]] = -1
     waiting.version[waiting.identity[c]] += 1
@@ -144,13 +151,14 @@ def _absorb(clusters, waiting, c, o):
 @helper(inline="always")
 def _close_gap(clusters, waiting, o, last):
     """Move the cluster in the last slot to slot o."""
-    for axis in range(clusters.low.shape[0]):
-        clusters.low[axis, o] = clusters.low[axis, last]
-        clusters.high[axis, o] = clusters.high[axis, last]
+    low, high, counts = clusters.low, clusters.high, clusters.counts
+    for axis in range(low.shape[0]):
+        low[axis, o] = low[axis, last]
+        high[axis, o] = high[axis, last]
     clusters.size[o] = clusters.size[last]
     clusters.cost[o] = clusters.cost[last]
-    for value in range(clusters.counts.shape[1]):
-        clusters.counts[o, value] = clusters.counts[last, value]
+    for value in range(counts.shape[1]):
+        counts[o, value] = counts[last, value]
     waiting.urgency[o] = waiting.urgency[last]
     waiting.partner[o] = waiting.partner[last]
     waiting.seen[o] = waiting.seen[last]
@@ -189,22 +197,22 @@ def _merge(clusters, count, limits, scratch, cluster_of):
     return lost
 
 
-@helper(inline="always")
-def _host(clusters, count, widest, scratch):
+@helper
+def _host(lows, highs, count, widest, low, high, wide):
     """The cluster that a unit with the box in `scratch` may join, and is nearest to; -1 for none."""
     host = -1
     if widest > 0:
-        widths_around(clusters, count, scratch.low, scratch.high, scratch.wide)
+        widths_around(lows, highs, count, low, high, wide)
         nearest = np.float32(widest) + NOTHING
         for c in range(count):
-            if scratch.wide[c] < nearest:
-                nearest = scratch.wide[c]
+            if wide[c] < nearest:
+                nearest = wide[c]
                 host = c
         return host
     for c in range(count - 1, -1, -1):
         same = True
-        for axis in range(scratch.low.size):
-            if clusters.low[axis, c] != scratch.high[axis] or clusters.high[axis, c] != scratch.low[axis]:
+        for axis in range(low.size):
+            if lows[axis, c] != high[axis] or highs[axis, c] != low[axis]:
                 same = False
                 break
         if same:
@@ -215,26 +223,28 @@ def _host(clusters, count, widest, scratch):
 @helper
 def _join(records, people, unit, clusters, scratch, widest, cluster_of):
     """Put the units of one window into clusters, one after the other; returns how many there are."""
+    values, counts = records.values, clusters.counts
+    lows, highs, low, high = clusters.low, clusters.high, scratch.low, scratch.high
     count: Any = np.int64(0)
     begin: Any = np.int64(0)
     while begin < people.size:
         end = run_end(unit, people, begin)
-        bound(records, people, begin, end, scratch.low, scratch.high)
-        host = _host(clusters, count, widest, scratch)
+        bound(records, people, begin, end, low, high)
+        host = _host(lows, highs, count, widest, low, high, scratch.wide)
         if host < 0:
             host = count
             count += 1
-            for axis in range(scratch.low.size):
-                clusters.low[axis, host] = scratch.low[axis]
-                clusters.high[axis, host] = scratch.high[axis]
-        for axis in range(scratch.low.size):
-            clusters.low[axis, host] = min(clusters.low[axis, host], scratch.low[axis])
-            clusters.high[axis, host] = max(clusters.high[axis, host], scratch.high[axis])
+            for axis in range(low.size):
+                lows[axis, host] = low[axis]
+                highs[axis, host] = high[axis]
+        for axis in range(low.size):
+            lows[axis, host] = min(lows[axis, host], low[axis])
+            highs[axis, host] = max(highs[axis, host], high[axis])
         clusters.size[host] += end - begin
         for i in range(begin, end):
             cluster_of[i] = host
-            for view in range(records.values.shape[1]):
-                clusters.counts[host, records.values[people[i], view]] += 1
+            for view in range(values.shape[1]):
+                counts[host, values[people[i], view]] += 1
         begin = end
     return count
 

@@ -152,7 +152,7 @@ def _move_once(records, people, lists, clusters, scratch, limits):
         if not _safe_with(clusters, c, own, np.int64(-1), scratch.total, limits):
             continue
         rest = (clusters.size[c] - 1) * _without(lists, c, i, scratch.low, scratch.high)
-        widths_around(clusters, clusters.size.size, lists.place[i], lists.place[i], scratch.wide)
+        widths_around(clusters.low, clusters.high, clusters.size.size, lists.place[i], lists.place[i], scratch.wide)
         chosen = _destination(clusters, own, c, rest, scratch, limits)
         if chosen < 0:
             continue
