@@ -309,32 +309,18 @@ def _count_known(rows, run, attribute, code, below, people, room):
     return fits
 
 
-@helper
-def _halve(deck, run, attribute, code, room, limits):
-    """Cut a run into equal halves, ties at the median going to either side; -1 where one is not safe."""
-    values, left = deck.values, room.left
-    under = _part(deck, run.start, run.stop, attribute, code - 1)
-    _part(deck, under, run.stop, attribute, code)
-    size = run.stop - run.start
-    left[:] = 0
-    for i in range(run.start, run.start + size // 2):
-        for view in range(values.shape[1]):
-            left[values[i, view]] += 1
-    return run.start + size // 2 if _both_safe(left, size // 2, room.total, size, limits) else -1
-
-
-@helper
-def _sides_safe(deck, run, attribute, code, room, limits):
-    """Whether both sides of a cut behind a code are safe."""
-    rows, values, left = deck.rows, deck.values, room.left
+@helper(inline="always")
+def _count_below(deck, start, stop, attribute, code, left):
+    """Count the values of rows with at most `code`; returns how many rows there are."""
+    rows, values = deck.rows, deck.values
     left[:] = 0
     below = np.int64(0)
-    for i in range(run.start, run.stop):
+    for i in range(start, stop):
         if rows[i, attribute] <= code:
             below += 1
             for view in range(values.shape[1]):
                 left[values[i, view]] += 1
-    return _both_safe(left, below, room.total, run.stop - run.start, limits)
+    return below
 
 
 @helper(inline="always")
@@ -349,11 +335,11 @@ def _share_known(run, people, room):
     return between
 
 
-@helper
+@helper(inline="always")
 def _cut_best(deck, run, cuts, room, scale, mode, known, limits):
     """Carry out the best cut with two safe sides; returns where the upper one begins (-1: none), and the cut."""
-    score, cut, first_leaf = room.score, room.cut, scale.first_leaf
-    guarded = deck.values.shape[1] > 0
+    score, cut, left, total, first_leaf = room.score, room.cut, room.left, room.total, scale.first_leaf
+    start, stop, counts = run.start, run.stop, mode == RELAXED or deck.values.shape[1] > 0
     for root in range(cuts // 2 - 1, -1, -1):
         _sift(score, cut, root, cuts)
     while cuts > 0:
@@ -365,20 +351,22 @@ def _cut_best(deck, run, cuts, room, scale, mode, known, limits):
         while first_leaf[attribute + 1] <= chosen:
             attribute += 1
         code = chosen - first_leaf[attribute]
+        last, most = stop, code
         if mode == RELAXED:
-            middle = _halve(deck, run, attribute, code, room, limits)
-            if middle >= 0:
-                return middle, attribute, code
-            continue
-        if guarded and not _sides_safe(deck, run, attribute, code, room, limits):
-            continue
+            # Ties at the median may go to either side, so that the halves are equal: all rows of the first are below.
+            _part(deck, _part(deck, start, stop, attribute, code - 1), stop, attribute, code)
+            last, most = start + (stop - start) // 2, np.int64(_FAR)
+        if counts:
+            below = _count_below(deck, start, last, attribute, most, left)
+            if not _both_safe(left, below, total, stop - start, limits):
+                continue
         # The box of the lower side is looked at last, and stays in the room for `_share_known`.
         few = False
         for side in range(2 if known.needed > 0 else 0):
             fits = _count_known(deck.rows, run, attribute, code, side == 1, known.people, room)
             few = few or fits < known.needed
         if not few:
-            return _part(deck, run.start, run.stop, attribute, code), attribute, code
+            return last if mode == RELAXED else _part(deck, start, stop, attribute, code), attribute, code
     return -1, 0, np.int64(0)
 
 

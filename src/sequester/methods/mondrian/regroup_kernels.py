@@ -99,7 +99,7 @@ def _farthest(place, pool, count, groups, shares):
     return chosen
 
 
-@helper
+@helper(inline="always")
 def _add(place, person, i, g, shares):
     """Put a person, who is at i in the pool, into a group."""
     shape, high, low = place.shape, shares.high, shares.low
