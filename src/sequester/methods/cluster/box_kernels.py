@@ -58,7 +58,7 @@ class Scratch(NamedTuple):
     high: Shorts
 
 
-@helper
+@helper(inline="always")
 def room_for(clusters, width, values):
     """So many clusters, with nobody in them yet, and room for a look at them."""
     return (

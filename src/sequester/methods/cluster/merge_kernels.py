@@ -58,7 +58,7 @@ class MergeQueue(NamedTuple):
     seen: NDArray[np.int64]  # per slot the version of the partner that was looked at
 
 
-@helper
+@helper(inline="always")
 def _first_urgency(clusters, c, limits):
     """Clusters that are not safe look for a partner at once, those that are never do."""
     if clusters.size[c] >= limits.k and safe(clusters.counts[c], int(clusters.size[c]), limits):
