@@ -141,11 +141,12 @@ def _share_out(place, pool, count, groups, k, start, shares):
         for axis in range(shape[1]):
             low[g, axis] = high[g, axis] = place[pool[first], axis]
         _add(place, pool[first], first, g, shares)
+        own_low, own_high = low[g], high[g]
         while size[g] < k:
             best, chosen = np.inf, -1
             for i in range(count):
                 if group[i] < 0:
-                    wide = _widened(place, pool[i], low[g], high[g])
+                    wide = _widened(place, pool[i], own_low, own_high)
                     if wide < best:
                         best, chosen = wide, i
             _add(place, pool[chosen], chosen, g, shares)
