@@ -216,6 +216,7 @@ def test_the_demo_plays_the_whole_story(tmp_path: Path) -> None:
     assert float(lines[-1][5]) > 50
 
 
+@pytest.mark.faults  # with the slower suite: each is two demos
 def test_the_demo_can_be_run_again_and_gives_the_same_releases(tmp_path: Path) -> None:
     read = []
     for _ in range(2):
@@ -225,6 +226,7 @@ def test_the_demo_can_be_run_again_and_gives_the_same_releases(tmp_path: Path) -
     assert read[0] == read[1]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("theirs", ["trial/notes.txt", "trial/releases/notes.txt"])
 def test_the_demo_replaces_nothing_but_a_demo(tmp_path: Path, theirs: str) -> None:
     (tmp_path / "trial").mkdir()

@@ -142,8 +142,8 @@ def published_diseases() -> tuple[np.ndarray, np.ndarray]:
 
 
 def requirement(*, confidence: float | None = None) -> Requirement:
-    bound = None if confidence is None else Confidence.uniform(confidence, DISEASE.size)
-    return Requirement(KAnonymity(2), None, (Protected("Disease", DISEASE, (bound,)),))
+    bounds = () if confidence is None else (Confidence.uniform(confidence, DISEASE.size),)
+    return Requirement(KAnonymity(2), None, (Protected("Disease", DISEASE, bounds),))
 
 
 def measured(text: str, *names: str) -> sq.Measurement:

@@ -145,7 +145,7 @@ def test_an_acquirer_who_never_shared_the_value_is_as_likely_as_her_partner() ->
     assert Fraction(sum(0 in world[1] for world in found), len(found)) == Fraction(1, 2)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([(2, 1), (3, 1), (3, 2), (4, 2)]))
 def test_pods_of_sides_are_deniable_whoever_acquires_the_value(seed: int, pod: tuple[int, int]) -> None:
     """The shifts of each lineage are worlds, by the definition, and leave everybody the share of the pod."""

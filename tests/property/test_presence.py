@@ -57,7 +57,7 @@ def stories(draw: st.DrawFn) -> list[Table]:
 
 @pytest.mark.parametrize("infeasible", ["hold-back", "suppress"])
 @pytest.mark.parametrize("method", ["merge", "mondrian", "specialize"])
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(story=stories())
 def test_of_each_kind_all_move_or_nobody(method: str, infeasible: str, story: list[Table]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -158,7 +158,7 @@ def check_shares(before: History, after: History, registered: np.ndarray, lifeti
                 assert count / len(people) <= min(allowed, float(after.bounds[value])) + 1e-9
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), lifetime=st.sampled_from(STRATEGIES), moving=st.booleans(), data=st.data())
 def test_no_series_of_tiny_tables_exceeds_the_limit_in_any_reading(
     seed: int, lifetime: Lifetime, moving: bool, data: st.DataObject

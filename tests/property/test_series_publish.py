@@ -140,7 +140,7 @@ def check_release(
 
 
 @pytest.mark.parametrize("method", ["mondrian", "merge", "grow", "full-domain"])
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     story=stories(),
     infeasible=st.sampled_from(["hold-back", "hold-back", "suppress", "refuse"]),

@@ -13,7 +13,7 @@ from worlds import TooMany
 
 # A story is drawn as one number, which there is nothing to shrink about; what is saved is made smaller there.
 seldom = settings(
-    max_examples=20,
+    max_examples=14,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
