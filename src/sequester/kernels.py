@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from pathlib import Path
+from pickle import UnpicklingError
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -101,12 +102,28 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
         made = numba.njit(function, cache=True, **options)
+        _forgive(made)
     except RuntimeError:  # no folder can be written, so every process compiles anew
         made = numba.njit(function, **options)
     made.get_call_template = _without_literals(made.get_call_template)  # type: ignore[method-assign]
     name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
     _dispatchers[name] = made
     return made
+
+
+def _forgive(dispatcher: Any) -> None:
+    """Take an index that cannot be read for none: one of an earlier version may name tuples that are gone."""
+    index = dispatcher._cache._cache_file
+    load = index._load_index
+
+    def load_or_begin() -> dict[Any, Any]:
+        try:
+            overloads: dict[Any, Any] = load()
+        except (AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError, UnpicklingError):
+            return {}
+        return overloads
+
+    index._load_index = load_or_begin
 
 
 def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -11,12 +13,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from numba import typeof
 
 import sequester as package
 from command import invoke, sequester
-from sequester.kernels import Kernel
+from sequester.kernels import Kernel, kernel
 from sequester.methods.signatures import KERNELS, TUPLES, named, types_of
 from sequester.publish.rehearsal import TASKS
 from sequester.publish.warm_up import Warmth
@@ -29,7 +32,7 @@ SEVERAL: dict[str, int] = {}
 RUN = """
 import json, sys
 from sequester import kernels
-from sequester.kernels import Kernel
+from sequester.kernels import Kernel, kernel
 from sequester.methods.signatures import KERNELS, compile_ahead
 from sequester.publish.rehearsal import TASKS
 done = {}
@@ -138,3 +141,20 @@ def test_without_a_folder_to_keep_them_kernels_are_compiled_for_the_run_and_peop
     assert done.returncode == 0, done.stderr
     assert "for this run only" in " ".join(done.stderr.split())
     assert (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"csequester\nTupleOfAnEarlierVersion\n.", b"not pickled at all", b""])
+def test_an_index_that_cannot_be_read_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    (tmp_path / "twice_of.py").write_text("def twice(number):\n    return 2 * number\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("twice_of").twice
+    assert kernel(twice)(21) == 42
+    (index,) = tmp_path.rglob("*.nbi")
+    index.write_bytes(pickle.dumps(numba.__version__) + content)
+    again = kernel(twice)
+    assert again(21) == 42
+    assert again.compiled.stats.cache_misses
+    assert not kernel(twice)(0)
+    del sys.modules["twice_of"]
