@@ -226,6 +226,26 @@ def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
     os.close(write)
 
 
+SWALLOWED = """
+import ctypes, os, signal, sys, time
+from sequester.cli import app, check
+def pressed_in_c():
+    os.kill(os.getpid(), signal.SIGINT)
+    return 0
+def slow(*_, **__):
+    ctypes.CFUNCTYPE(ctypes.c_int)(pressed_in_c)()
+    time.sleep(20)
+app.Commands.invoke.__globals__["super"] = lambda: type("Slow", (), {"invoke": slow})()
+sys.argv = ["sequester", "check"]
+app.run()
+"""
+
+
+def test_ctrl_c_that_code_in_c_swallows_is_not_lost(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
+
+
 def test_ctrl_c_ends_with_130_and_no_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from _thread import interrupt_main
+from threading import Timer
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -36,12 +38,17 @@ from sequester.errors import OutOfMemory, SequesterError
 from sequester.memory import is_lack_of_memory
 from sequester.visible import visible
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 UNUSABLE, STOPPED, UNREAD = 6, 130, 141
 _MEMORY = (
     "there is not enough memory for this table and what was published before; close other programs, or use a larger "
     "machine. Releases appear whole or not at all: what was begun is put in order by the next command"
 )
 _pressed: list[int] = []
+# Seconds: long enough for the code in C to return.
+_SOON = 0.01
 
 
 class Commands(TyperGroup):
@@ -97,6 +104,16 @@ def _note_ctrl_c(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
+def _press_again(ignored: UnraisableHookArgs) -> None:
+    """Where code in C cannot pass the interrupt on, Python prints and forgets it: it is pressed once more instead."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+        return
+    again = Timer(_SOON, interrupt_main)
+    again.daemon = True
+    again.start()
+
+
 app = typer.Typer(
     cls=Commands,
     name="sequester",
@@ -137,6 +154,7 @@ def run() -> None:
     """Run the application with the arguments of the process."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _note_ctrl_c)
+        sys.unraisablehook = _press_again
     app(prog_name="sequester")
 
 
