@@ -30,7 +30,7 @@ def neighborhoods(codes: Ints, domains: tuple[Hierarchy, ...], *, size: int) -> 
     order = np.arange(codes.shape[1], dtype=np.int32)
     rows, nothing = np.ascontiguousarray(codes.T), np.zeros((len(order), 0), np.int32)
     deck, scale = kernels.Deck(rows, nothing, order), kernels.Scale(*side_by_side(domains))
-    starts = kernels.cut_rows(deck, 0, len(order), 0, kernels.GAIN, scale, kernels.NOBODY, under_k(size))
+    starts = kernels.cut_rows(deck, 0, len(order), 0, kernels.GAIN, scale, kernels.NOBODY, Limits.only(size))
     number = np.empty(len(order), np.int32)
     number[order] = np.searchsorted(np.sort(starts), np.arange(len(order)), side="right") - 1
     return number
@@ -67,8 +67,3 @@ def bearable(neighborhood: Ints, safe: Callable[[Ints, int], Mask]) -> Ints:
             cell[node << at : (node + 1) << at] = number
             number += 1
     return cell[neighborhood].astype(np.int32)
-
-
-def under_k(k: int) -> Limits:
-    """Nothing but k."""
-    return Limits.only(k)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import side_by_side
+from sequester.methods.class_guard.limits import Limits
 from sequester.methods.lifetime.allowance import Allowance
-from sequester.methods.lifetime.neighborhoods import under_k
 from sequester.methods.mondrian.cut import mondrian
 
 Ints = NDArray[np.int32]
@@ -49,7 +49,7 @@ def runs(allowance: Allowance) -> RunsInOrder:
     whole = mondrian(allowance.codes, allowance.domains, guard)
     order = np.argsort(whole.member, kind="stable").astype(np.int32)
     rows = np.ascontiguousarray(allowance.codes[:, order].T)
-    only_k, nothing = under_k(limits.k), np.zeros((len(order), 0), np.int32)
+    only_k, nothing = Limits.only(limits.k), np.zeros((len(order), 0), np.int32)
     deck = kernels.Deck(rows, nothing, order)
     ends = np.append(0, np.cumsum(whole.size)).tolist()
     parts = [
