@@ -6,7 +6,7 @@ published by mistake.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.build import declared
 from sequester.domain.extend import extend, grows_from
+from sequester.domain.grid import with_grid
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.nodes import grade
 from sequester.domain.plain import plain_codes
@@ -26,7 +27,7 @@ from sequester.ingest.table import Progress, RawTable, Reading, observe_domains,
 from sequester.policy.attributes import QuasiIdentifier, Sensitive
 from sequester.policy.model import Policy
 
-_CORRECT = "add them to the hierarchy, or correct the cells"
+_CORRECT = "add them to the hierarchy, or correct the cells (`sequester check` with show_values=True says which)"
 _FROZEN = "the given hierarchies are frozen: correct the cells, or give hierarchies that have them"
 _CHANGED = (
     "is not what it was when the series began, so boxes published before would mean something else; "
@@ -65,6 +66,14 @@ def encode_next(
 
     Domains that the policy declares may have more values than they had; those that come from the data get the new ones.
     """
+    reading = check_domains(policy, before, show_values=show_values)
+    table = read_table(source, reading, progress=progress)
+    _refuse(table.all_problems())
+    return _snapshot(table, policy, _extended(table, before), before=before)
+
+
+def check_domains(policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False) -> Reading:
+    """Refuse domains of a policy that are not those of a series so far, with more values or without; returns them."""
     reading = _reading(policy, None, show_values=show_values)
     changed = [name for name, domain in reading.known.items() if not _goes_on(policy, name, before[name], domain)]
     if changed:
@@ -72,9 +81,7 @@ def encode_next(
             Problem(_CHANGED, key=f"attributes.{name}.{'bands' if _is_banded(policy, name) else 'hierarchy'}")
             for name in changed
         )
-    table = read_table(source, reading, progress=progress)
-    _refuse(table.all_problems())
-    return _snapshot(table, policy, _extended(table, before), before=before)
+    return reading
 
 
 def encode_with_population(
@@ -231,13 +238,20 @@ def _listed(values: pa.Array | NDArray[Any]) -> list[str] | NDArray[Any]:
     return values.to_pylist() if isinstance(values, pa.Array) else values
 
 
+def _gridded(
+    attribute: QuasiIdentifier | Sensitive, before: Hierarchy, values: list[str] | NDArray[Any]
+) -> Sequence[str] | NDArray[Any]:
+    """New values and, of a scale, the points of the grid of old and new ones."""
+    return with_grid(attribute, np.append(before.values, values)) if isinstance(values, np.ndarray) else values
+
+
 def _extended(table: RawTable, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
     """The domains of a table's attributes: what the policy declares as it is, the others with its values, too."""
     reading = table.reading
     return {
         name: reading.known[name]
         if name in reading.known
-        else extend(attribute, before[name], _listed(table.values(name)))
+        else extend(attribute, before[name], _gridded(attribute, before[name], _listed(table.values(name))))
         for name, attribute in reading.attributes.items()
     }
 

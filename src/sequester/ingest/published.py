@@ -316,13 +316,19 @@ def _spans(column: Column, domain: Hierarchy) -> tuple[Codes, Codes, NDArray[np.
 
 
 def _scattered(column: Column, domain: Hierarchy) -> dict[int, tuple[tuple[int, int], ...]]:
-    """The texts that are sets of values which are no neighbours, as AnonyPy writes them, by their place."""
-    if kind_of(domain).ordered:
+    """The texts that are sets of values which are no neighbours, as AnonyPy writes them, by their place.
+
+    Of numbers and dates these are intervals with the missing leaf, where other cells tell of leaves in between: the
+    last day that anybody has is not the end of its month.
+    """
+    ordered, last = kind_of(domain).ordered, domain.size - 1
+    if ordered and not domain.missing:
         return {}
     understood = notation.read(domain, column.texts)[2]
     places = np.flatnonzero(~understood).tolist()
     sets = notation.read_scattered(domain, [column.texts[place] for place in places])
-    return {place: runs for place, runs in zip(places, sets, strict=True) if runs is not None}
+    found = {place: runs for place, runs in zip(places, sets, strict=True) if runs is not None}
+    return {p: runs for p, runs in found.items() if not ordered or (len(runs) == 2 and runs[1] == (last, last))}
 
 
 def _sets(column: Column, domain: Hierarchy) -> NDArray[np.int64]:

@@ -1,22 +1,25 @@
-"""Open and read any input: files by their suffix, frames by their type."""
+"""Open and read any input: files by their suffix, tables of databases by their name, frames by their type."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sequester.errors import DataError, Problem
+from sequester.ingest import databases, excel, statistics
 from sequester.ingest.csv import COMPRESSION, open_delimited
 from sequester.ingest.escaped import open_escaped
 from sequester.ingest.frames import open_frame
+from sequester.ingest.named import InputName, named
 from sequester.ingest.parquet import open_parquet
 from sequester.ingest.source import Opener, Source, Wanted, same_names
 from sequester.ingest.suited import only_suited
+from sequester.log import tell
 from sequester.policy.model import Input
 from sequester.regular import said
 
@@ -24,8 +27,14 @@ DELIMITED = (".csv", ".tsv", ".txt")
 FORMATS: dict[str, Opener] = {
     **dict.fromkeys(DELIMITED, open_delimited),
     ".parquet": lambda path, wanted, form: open_parquet([path], wanted),
+    **dict.fromkeys(statistics.READERS, lambda path, wanted, form: statistics.open_statistics(path, wanted)),
 }
 """How a file is opened, by its suffix."""
+TABLED: dict[str, Callable[[InputName, Wanted], Source]] = {
+    **dict.fromkeys(excel.SUFFIXES, lambda name, wanted: excel.open_workbook(Path(name.place), name.table, wanted)),
+    **dict.fromkeys(databases.SUFFIXES, databases.open_database),
+}
+"""How one table of a file that has several is opened, by the suffix of the file."""
 ACCEPTED = "a path, a pandas or polars frame, an Arrow table or stream, or a DuckDB relation"
 
 
@@ -53,7 +62,7 @@ def read(
 def open_source(source: Any, wanted: Wanted, *, form: Input, any_kind: bool = False, escaped: bool = False) -> Source:
     """Open an input without reading its rows. Columns are of the kinds that can be used, unless `any_kind`."""
     if isinstance(source, str | os.PathLike):
-        opened: Source | None = _open_file(Path(source), wanted, form, escaped=escaped)
+        opened: Source | None = _open_named(named(source), wanted, form, escaped=escaped)
     else:
         opened = open_frame(source, wanted)
     if opened is None:
@@ -64,7 +73,10 @@ def open_source(source: Any, wanted: Wanted, *, form: Input, any_kind: bool = Fa
     return opened if any_kind else only_suited(opened)
 
 
-def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+def _open_named(name: InputName, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    if name.is_address:
+        return databases.open_database(name, wanted)
+    path = Path(name.place)
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -74,11 +86,12 @@ def _open_file(path: Path, wanted: Wanted, form: Input, *, escaped: bool) -> Sou
     except OSError as error:
         reason = f"cannot be read: {said(error)}"
     else:
-        return _open_existing(path, status, wanted, form, escaped=escaped)
+        return _open_existing(name, status, wanted, form, escaped=escaped)
     raise DataError(Problem(reason, file=str(path)))
 
 
-def _open_existing(path: Path, status: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+def _open_existing(name: InputName, status: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    path = Path(name.place)
     if stat.S_ISDIR(status.st_mode):
         parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
         if not parts:
@@ -90,12 +103,17 @@ def _open_existing(path: Path, status: os.stat_result, wanted: Wanted, form: Inp
         raise DataError(Problem("may not be read by this user", file=str(path)))
     if status.st_size == 0:
         raise DataError(Problem("the file is empty", file=str(path)))
+    tell("ingest", "opens", file=path, bytes=status.st_size)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] in COMPRESSION
     suffix = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
+    if suffix in TABLED and not packed:
+        return TABLED[suffix](name, wanted)
+    if name.table is not None:
+        raise DataError(Problem("is one table: leave out what is behind ::", file=str(path)))
     if suffix in DELIMITED and escaped:
         return open_escaped(path, wanted, form=form)
     if suffix in FORMATS and (suffix in DELIMITED or not packed):
         return FORMATS[suffix](path, wanted, form=form)
-    known = f"known are {', '.join(FORMATS)}, and text packed as {', '.join(COMPRESSION)}"
+    known = f"known are {', '.join((*FORMATS, *TABLED))}, and text packed as {', '.join(COMPRESSION)}"
     raise DataError(Problem(f"unknown kind of file; {known}", file=str(path)))

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 
 from sequester.domain.build import observe
 from sequester.domain.codec import Mask
+from sequester.domain.grid import with_grid
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import is_value
 from sequester.domain.people import bare
 from sequester.errors import DataError, Problem
+from sequester.ingest.decimals import with_points
 from sequester.ingest.personal import guarding_nodes, withheld
 from sequester.ingest.read import open_source
 from sequester.ingest.source import Wanted, quietly
 from sequester.ingest.validate import DistinctCells, Examination, check_people, missing_columns, repeated_people
+from sequester.log import tell
 from sequester.policy.attributes import Consent, QuasiIdentifier, Sensitive
 from sequester.policy.model import Input
 
@@ -135,6 +138,7 @@ def read_table(source: Any, reading: Reading, *, progress: Progress | None = Non
             problems += error.problems
     if present and not table.rows and not problems:
         problems.append(Problem("the table has no rows"))
+    tell("ingest", "read", rows=table.rows, columns=len(present), problems=len(problems) or None)
     # An input that fails as a whole fails for each of its columns.
     table.problems += dict.fromkeys(problems)
     return table
@@ -148,7 +152,7 @@ def observe_domains(*tables: RawTable) -> dict[str, Hierarchy]:
             continue
         values = [table.values(name) for table in tables if name in table.cells]
         try:
-            domains[name] = observe(attribute, _together(values))
+            domains[name] = observe(attribute, with_grid(attribute, _together(values)))
         except DataError as error:
             problems += [replace(problem, column=name) for problem in error.problems]
     if problems:
@@ -172,6 +176,8 @@ def _take(table: RawTable, name: str, column: pa.ChunkedArray, problems: list[Pr
         table.cells[name] = guarding_nodes(column, name, tokens=reading.form.missing)
     elif name in reading.attributes:
         examination = Examination(name, reading.attributes[name], show_values=reading.show_values)
+        if reading.form.decimal == "," and kind_of(reading.attributes[name]).numeric:
+            column = with_points(column)
         try:
             cells = examination.understand(column, tokens=reading.form.missing)
             if name in reading.known:

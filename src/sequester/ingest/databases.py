@@ -1,0 +1,151 @@
+"""Tables and queries of databases: DuckDB and SQLite files, and PostgreSQL. Nothing is ever written to them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from sequester.errors import DataError, MissingLibrary, Problem
+from sequester.ingest.frames import open_frame
+from sequester.ingest.named import BETWEEN, InputName
+from sequester.ingest.source import Source, Wanted, once, quietly
+
+SUFFIXES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+_SQLITE = b"SQLite format 3\0"
+_ROWS = 50_000
+
+
+def open_database(name: InputName, wanted: Wanted) -> Source:
+    """Open a table or a query; where the file has one table only, it need not be named."""
+    if name.is_address:
+        return _of_cursor(name, wanted, lambda: _postgres(name))
+    path = Path(name.place)
+    with path.open("rb") as stream:
+        is_sqlite = stream.read(len(_SQLITE)) == _SQLITE
+    return _of_cursor(name, wanted, lambda: _sqlite(name)) if is_sqlite else _duckdb(name, wanted)
+
+
+def _duckdb(name: InputName, wanted: Wanted) -> Source:
+    import duckdb
+
+    # Another process may be writing to it.
+    connection = quietly(lambda: duckdb.connect(name.place, read_only=True), lambda _: _unreadable(name))
+    listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
+    query = _query(name, lambda: connection.execute(listed).fetchall())
+    relation = quietly(lambda: connection.sql(query), lambda _: _wrong(name))
+    opened = None if relation is None else open_frame(relation, wanted)
+    if opened is None:
+        raise DataError(_wrong(name))
+    return opened
+
+
+@contextlib.contextmanager
+def _sqlite(name: InputName) -> Iterator[Any]:
+    import sqlite3
+
+    path = Path(name.place).resolve()
+    connection = quietly(lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True), lambda _: _unreadable(name))
+    with contextlib.closing(connection) as opened:
+        listed = "SELECT NULL, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+        query = _query(name, lambda: opened.execute(listed).fetchall())
+        yield quietly(lambda: opened.execute(query), lambda _: _wrong(name))
+
+
+@contextlib.contextmanager
+def _postgres(name: InputName) -> Iterator[Any]:
+    try:
+        import psycopg
+    except ImportError:
+        message = "tables of PostgreSQL need the extra `postgres`: pip install 'sequester[postgres]'"
+        raise MissingLibrary(Problem(message, file=name.place)) from None
+    connection = quietly(lambda: psycopg.connect(name.place, connect_timeout=10), lambda _: _unreachable(name))
+    with connection as opened:
+        opened.read_only = True
+        listed = (
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
+        )
+        query = _query(name, lambda: opened.execute(listed).fetchall())
+        with opened.cursor(name="sequester") as cursor:
+            cursor.itersize = _ROWS
+            yield quietly(lambda: cursor.execute(query), lambda _: _wrong(name))
+
+
+def _query(name: InputName, tables: Callable[[], Sequence[tuple[str | None, str]]]) -> str:
+    """What is asked of the database: the query as it is, or everything of one table."""
+    if name.is_query:
+        return str(name.table).strip().rstrip(";")
+    if name.table is not None:
+        return f"SELECT * FROM {'.'.join(map(_quoted, name.table.split('.')))}"
+    found = quietly(tables, lambda _: _unreadable(name))
+    if len(found) != 1:
+        message = f"has {len(found):,} tables; say which one, or a query: {Path(name.place).name}{BETWEEN}TABLE"
+        raise DataError(Problem(message, file=name.place))
+    return f"SELECT * FROM {'.'.join(_quoted(part) for part in found[0] if part is not None)}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _of_cursor(name: InputName, wanted: Wanted, connected: Callable[[], Any]) -> Source:
+    """Names now, rows when they are asked for, by two connections: nothing is held open in between."""
+    with connected() as cursor:
+        names = _names(cursor)
+
+    def read() -> dict[str, pa.ChunkedArray]:
+        with connected() as cursor:
+            places = {column: names.index(column) for column in wanted.among(names)}
+            parts = [_part(rows, places) for rows in _blocks(name, cursor)]
+        if not parts:
+            return {column: pa.chunked_array([], pa.string()) for column in places}
+        table = quietly(lambda: pa.concat_tables(parts, promote_options="permissive"), lambda _: _mixed(name))
+        return dict(zip(table.column_names, table.columns, strict=True))
+
+    return Source(names, once(read))
+
+
+def _names(cursor: Any) -> tuple[str, ...]:
+    # A cursor on a server knows its columns when the first rows are there.
+    if cursor.description is None:
+        cursor.fetchmany(0)
+    return tuple(str(column[0]) for column in cursor.description)
+
+
+def _blocks(name: InputName, cursor: Any) -> Iterator[list[tuple[Any, ...]]]:
+    while rows := quietly(lambda: cursor.fetchmany(_ROWS), lambda _: _unreadable(name)):
+        yield rows
+
+
+def _part(rows: list[tuple[Any, ...]], places: dict[str, int]) -> pa.Table:
+    return pa.table({column: _cells([row[place] for row in rows], column) for column, place in places.items()})
+
+
+def _cells(cells: list[Any], column: str) -> pa.Array:
+    mixed = Problem("has values of several types; make it one with CAST in a query", column=column)
+    if any(isinstance(cell, UUID) for cell in cells):
+        cells = [str(cell) if isinstance(cell, UUID) else cell for cell in cells]
+    return quietly(lambda: pa.array(cells), lambda _: mixed)
+
+
+def _mixed(name: InputName) -> Problem:
+    message = "has columns with values of several types; make each one type with CAST in a query"
+    return Problem(message, file=name.place)
+
+
+def _wrong(name: InputName) -> Problem:
+    what = "the query is not understood" if name.is_query else "has no table of that name"
+    return Problem(f"{what}; try it on its own to see why", file=name.place)
+
+
+def _unreadable(name: InputName) -> Problem:
+    return Problem("is no database that can be read, or another program has it; close that", file=name.place)
+
+
+def _unreachable(name: InputName) -> Problem:
+    return Problem("the server cannot be reached, or does not let you in; try it with psql to see why", file=name.place)
