@@ -43,7 +43,8 @@ _ROWS = Row(
     "",
     "Some rows are decoys: they are about nobody, and nobody can tell which. They stand in where people are missing, "
     "so that values hide each other. To count people, let every row count as its weight: the people of its class for "
-    "each of the rows of its class. release.json has the weight of the table, and those of classes that have decoys, "
+    "each of the rows of its class; classes of few people share one weight. release.json has the weight of the table, "
+    "and those of classes that have decoys, "
     "each by the number of the first row of the class in the data, from 1; rows of all other classes count as 1.",
 )
 
@@ -100,7 +101,9 @@ def _sensitive(name: str, attribute: Sensitive) -> Row:
     if attribute.is_graded:
         notation += ", or the name of a group of values: one of them, untold which; * any value"
         words.append("Some are published less exactly than known, by their kind or because people want it.")
-    changes = "yes" if attribute.values == "transient" else "no"
+    changes = "no" if attribute.stays else "yes"
+    if attribute.values == "first":
+        words.append("What a person had when she was first published; what it became later is not.")
     if attribute.permanent:
         changes = "yes, but some values stay"
     missing = "the word missing" if attribute.missing == "category" else _never(attribute)

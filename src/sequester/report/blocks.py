@@ -1,0 +1,244 @@
+"""What a report consists of, before it is a page, a text, plain values or a view in a notebook.
+
+A report is a list of blocks: frozen values that know nothing about where they are shown. `to_html` makes the inside of
+a page (`page.wrap` makes the page), `to_view` what a notebook shows, `to_text` what a terminal prints, `to_dict` plain
+values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+from typing import Any, Literal
+
+from sequester.report.canvas import Picture, in_words, table
+
+Tone = Literal["", "bad", "private"]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title; level 1 is that of the whole report."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Words; `lead` are those that a reader may skip."""
+
+    text: str
+    lead: bool = False
+
+
+@dataclass(frozen=True)
+class Cards:
+    """A few figures that count: (number, what it is). A number that is None is not shown."""
+
+    figures: tuple[tuple[Any, str], ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: `kept` and `broken` are coloured, numbers stand right."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures side by side where there is room, each with its table behind it."""
+
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+    numbered: bool = False
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that nobody may miss: a warning (`bad`), or that a page is to be kept private."""
+
+    text: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """Lines as they are, such as a story with the rows it rests on."""
+
+    text: str
+
+
+Block = Heading | Paragraph | Cards | Grid | Pictures | Bullets | Remark | Quoted
+
+
+def to_html(blocks: Iterable[Block]) -> str:
+    """The inside of a page."""
+    return "".join(_HTML[type(block)](block) for block in blocks)
+
+
+def to_view(blocks: Iterable[Block]) -> str:
+    """A part of somebody else's page, such as a notebook, with its style; headings there are its own."""
+    from sequester.report.style import page_style
+
+    return f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(_lowered(blocks))}</div>'
+
+
+def to_text(blocks: Iterable[Block], *, width: int = 100) -> str:
+    """For a terminal; pictures are their tables."""
+    return "\n".join(line for block in blocks for line in _TEXT[type(block)](block, width)).strip("\n") + "\n"
+
+
+def to_dict(blocks: Iterable[Block]) -> list[dict[str, Any]]:
+    """As plain values."""
+    return [_plain(block) for block in blocks]
+
+
+def _lowered(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield Heading(block.text, block.level + 2) if isinstance(block, Heading) else block
+
+
+def _prose(text: str) -> str:
+    """Words in which what stands between backticks is something to type."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _heading(block: Heading) -> str:
+    level = min(max(block.level, 1), 6)
+    return f"<h{level}>{escape(block.text)}</h{level}>"
+
+
+def _paragraph(block: Paragraph) -> str:
+    kind = ' class="lead"' if block.lead else ""
+    return f"<p{kind}>{_prose(block.text)}</p>"
+
+
+def _cards(block: Cards) -> str:
+    cards = (
+        f"<li><b>{escape(in_words(value))}</b><span>{escape(name)}</span></li>"
+        for value, name in block.figures
+        if value is not None
+    )
+    return f'<ul class="cards">{"".join(cards)}</ul>'
+
+
+def _grid(block: Grid) -> str:
+    return table(block.heads, block.rows, name=block.name)
+
+
+def _pictures(block: Pictures) -> str:
+    return f'<div class="pictures">{"".join(picture.figure() for picture in block.pictures)}</div>'
+
+
+def _bullets(block: Bullets) -> str:
+    kind = "ol" if block.numbered else "ul"
+    return f"<{kind}>{''.join(f'<li>{_prose(item)}</li>' for item in block.items)}</{kind}>"
+
+
+def _remark(block: Remark) -> str:
+    kind = f"note {block.tone}".strip()
+    return f'<div class="{kind}" role="note"><p>{_prose(block.text)}</p></div>'
+
+
+def _quoted(block: Quoted) -> str:
+    return f"<pre>{escape(block.text)}</pre>"
+
+
+_HTML: dict[type, Callable[[Any], str]] = {
+    Heading: _heading,
+    Paragraph: _paragraph,
+    Cards: _cards,
+    Grid: _grid,
+    Pictures: _pictures,
+    Bullets: _bullets,
+    Remark: _remark,
+    Quoted: _quoted,
+}
+
+
+def _written_heading(block: Heading, width: int) -> Iterator[str]:
+    yield ""
+    yield block.text
+    yield ("=" if block.level == 1 else "-") * min(len(block.text), width)
+
+
+def _written_words(block: Paragraph | Remark, width: int) -> Iterator[str]:
+    yield ""
+    yield from wrap(block.text, width)
+
+
+def _written_lines(block: Quoted, width: int) -> Iterator[str]:
+    yield ""
+    yield from (f"  {line}" for line in block.text.splitlines())
+
+
+def _written_cards(block: Cards, width: int) -> Iterator[str]:
+    yield ""
+    shown = [(in_words(value), name) for value, name in block.figures if value is not None]
+    wide = max((len(value) for value, _ in shown), default=0)
+    for value, name in shown:
+        yield f"  {value:>{wide}}  {name}"
+
+
+def _written_bullets(block: Bullets, width: int) -> Iterator[str]:
+    yield ""
+    for number, item in enumerate(block.items, start=1):
+        yield from wrap(item, width, initial_indent=f"{number}. " if block.numbered else "- ", subsequent_indent="  ")
+
+
+def _written_grid(block: Grid, width: int) -> Iterator[str]:
+    yield ""
+    yield from _columns(block.heads, block.rows)
+
+
+def _written_pictures(block: Pictures, width: int) -> Iterator[str]:
+    for picture in block.pictures:
+        yield ""
+        yield picture.title
+        yield from _columns(picture.heads, picture.rows)
+
+
+def _columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    cells = [list(heads), *([in_words(value) for value in row] for row in rows)]
+    wide = [max(len(row[place]) for row in cells) for place in range(len(heads))]
+    right = [any(isinstance(row[place], int | float) for row in rows) for place in range(len(heads))]
+    for row in cells:
+        shown = (text.rjust(w) if side else text.ljust(w) for text, w, side in zip(row, wide, right, strict=True))
+        yield ("  " + "  ".join(shown)).rstrip()
+
+
+_TEXT: dict[type, Callable[[Any, int], Iterator[str]]] = {
+    Heading: _written_heading,
+    Paragraph: _written_words,
+    Cards: _written_cards,
+    Grid: _written_grid,
+    Pictures: _written_pictures,
+    Bullets: _written_bullets,
+    Remark: _written_words,
+    Quoted: _written_lines,
+}
+
+
+def _plain(block: Block) -> dict[str, Any]:
+    if isinstance(block, Pictures):
+        return {"block": "pictures", "pictures": [picture.to_dict() for picture in block.pictures]}
+    if isinstance(block, Cards):
+        return {"block": "cards", "figures": [{"value": value, "name": name} for value, name in block.figures]}
+    if isinstance(block, Grid):
+        return {"block": "grid", "name": block.name, "heads": list(block.heads), "rows": [list(r) for r in block.rows]}
+    if isinstance(block, Bullets):
+        return {"block": "bullets", "items": list(block.items)}
+    return {"block": type(block).__name__.lower(), **vars(block)}
