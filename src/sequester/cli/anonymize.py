@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sequester.cli.series import PolicyFile
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester anonymize data.csv --policy policy.yaml
+$ sequester anonymize data.csv
 
-$ sequester anonymize data.parquet -p policy.yaml -o published --seed 7
+$ sequester anonymize data.parquet -p hospital.yaml -o published --seed 7
 
-$ sequester anonymize data.csv -p policy.yaml -o published.csv --force --format json
+$ sequester anonymize data.csv -o published.csv --force --format json
 """
 
 
@@ -29,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def anonymize(
     data: Annotated[Path, typer.Argument(help="A csv or parquet file.", show_default=False)],
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)],
+    policy: PolicyFile,
     out: Annotated[
         Path | None,
         typer.Option(

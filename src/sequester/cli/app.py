@@ -1,21 +1,18 @@
-"""The application: its commands, and the one place where errors become messages and exit codes.
-
-0 done · 1 internal error · 2 usage · 4 a guarantee does not hold · 5 stale plan or locked ledger · 6 invalid policy or
-data; and, as everywhere, 130 stopped by Ctrl-C and 141 nobody reads the output.
-"""
+"""The application: its commands, and the one place where errors become messages and exit codes (see `exits`)."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import time
 from _thread import interrupt_main
+from pathlib import Path
 from threading import Timer
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from sequester.cli import (
     anonymize,
@@ -29,12 +26,16 @@ from sequester.cli import (
     measure,
     plan,
     publish,
+    rehearse,
     report,
     show,
     warm_up,
 )
+from sequester.cli.exits import add_codes, all_codes
+from sequester.cli.groups import Application, add
 from sequester.cli.terminal import report_error, report_internal, report_system
 from sequester.errors import OutOfMemory, SequesterError
+from sequester.log import tell, tell_failure
 from sequester.memory import is_lack_of_memory
 from sequester.visible import visible
 
@@ -51,10 +52,23 @@ _pressed: list[int] = []
 _SOON = 0.01
 
 
-class Commands(TyperGroup):
+class Commands(Application):
     """Runs a command and turns what it raises into a message on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        begun, code = time.perf_counter(), 1
+        try:
+            result = self._invoke(ctx)
+            code = 0
+        except (typer.Exit, typer.TyperException) as end:
+            code = end.exit_code
+            raise
+        finally:
+            seconds = time.perf_counter() - begun
+            tell("cli", "ends", command=ctx.invoked_subcommand, exit_code=code, seconds=seconds)
+        return result
+
+    def _invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
             # What is still buffered fails here rather than at interpreter shutdown.
@@ -74,6 +88,7 @@ class Commands(TyperGroup):
         except OSError as error:
             if is_lack_of_memory(error):
                 _report(OutOfMemory(_MEMORY))
+            _tell_failed(error)
             report_system(error)
             raise typer.Exit(UNUSABLE) from None
         except Exception as error:  # noqa: BLE001 - the last place where private text can be kept from a traceback
@@ -81,6 +96,7 @@ class Commands(TyperGroup):
                 _stop()
             if is_lack_of_memory(error):
                 _report(OutOfMemory(_MEMORY))
+            _tell_failed(error)
             report_internal(error)
             raise typer.Exit(1) from None
         return result
@@ -89,8 +105,15 @@ class Commands(TyperGroup):
 def _report(error: SequesterError) -> NoReturn:
     if _pressed:
         _stop()
+    _tell_failed(error)
     report_error(error)
     raise typer.Exit(error.exit_code) from None
+
+
+def _tell_failed(error: Exception) -> None:
+    """Which kind of error; its words are for whoever runs the command, and may name what is in a policy."""
+    problems = getattr(error, "problems", ())
+    tell_failure("cli", "failed", error=type(error).__name__, problems=len(problems) or None)
 
 
 def _stop() -> NoReturn:
@@ -117,20 +140,25 @@ def _press_again(ignored: UnraisableHookArgs) -> None:
 app = typer.Typer(
     cls=Commands,
     name="sequester",
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: sequester init data.csv",
+    epilog=f"{all_codes()}\n\nWithout a command: where the series of this folder stands, and what to do next.",
 )
 
 # In the order of the help.
-_COMMANDS = (
-    init, check, anonymize, plan, publish, history, show, report, ledger, audit, measure, demo, datasets, warm_up,
-)  # fmt: skip
-for command in _COMMANDS:
-    command.register(app)
+_COMMANDS = {
+    "Begin": (init, check, rehearse, demo, datasets),
+    "Publish": (plan, publish, anonymize),
+    "Look": (history, show, report),
+    "Judge": (audit, measure),
+    "Keep": (ledger, warm_up),
+}
+for panel, modules in _COMMANDS.items():
+    for module in modules:
+        add(app, module.register, panel)
+add_codes(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -141,13 +169,51 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _listen(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from sequester.cli.log import listen_on_stderr
+
+        listen_on_stderr(ctx)
+
+
+def _write_down(ctx: typer.Context, file: Path | None) -> None:
+    if file is not None and not ctx.resilient_parsing:
+        from sequester.cli.log import listen_in_file
+
+        listen_in_file(ctx, file)
+
+
 @app.callback()
 def start(
+    ctx: typer.Context,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", callback=_listen, envvar="SEQUESTER_VERBOSE", help="Tell on stderr what is being done."
+        ),
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_write_down,
+            envvar="SEQUESTER_LOG",
+            help="Append to a file what is being done: stages, counts and times, no cell.",
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Publish a table about people again and again, and let no one learn from the series what no release tells."""
+    if ctx.invoked_subcommand is not None:
+        tell("cli", "begins", command=ctx.invoked_subcommand)
+        return
+
+    from sequester.cli.status import show_status
+
+    names = [one.name for one in app.registered_commands] + [one.name for one in app.registered_groups]
+    show_status({str(name) for name in names})
 
 
 def run() -> None:

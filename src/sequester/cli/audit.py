@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sequester.cli.series import PolicyFile
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -16,19 +17,21 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester audit 2026-q1.csv 2026-q2.csv -p policy.yaml
+$ sequester audit 2026-q1.csv 2026-q2.csv
 
-$ sequester audit r1.csv r2.csv -p policy.yaml --against all --explain 1
+$ sequester audit r1.csv r2.csv -p hospital.yaml --against all --explain 1
 
-$ sequester audit r1.csv r2.csv -p policy.yaml --population p1.csv --population p2.csv --format json
+$ sequester audit r1.csv r2.csv --population p1.csv --population p2.csv --format json
 
-$ sequester audit r1.csv r2.csv -p policy.yaml --against lifetime --registered everybody.csv
+$ sequester audit r1.csv r2.csv --against lifetime --registered everybody.csv
 
-$ sequester audit --ledger hospital.ledger -p policy.yaml
+$ sequester audit r1.csv r2.csv --report audit.html --findings findings.parquet
 
-$ sequester audit --ledger hospital.ledger -p policy.yaml --against neighbor --k 10 --confidence 0.3
+$ sequester audit --ledger hospital.ledger
 
-$ sequester audit --ledger hospital.ledger -p policy.yaml --belief
+$ sequester audit --ledger hospital.ledger --against neighbor --k 10 --confidence 0.3
+
+$ sequester audit --ledger hospital.ledger --belief
 """
 Population = Annotated[list[Path] | None, typer.Option(help="Who was there, one table per release.")]
 Registered = Annotated[
@@ -47,7 +50,21 @@ AskedConfidence = Annotated[
         min=0, max=1, help="Ask about this confidence, for all values that are not ordinary.", show_default=False
     ),
 ]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write all of it as one HTML page; keep it private."),
+]
+For = Annotated[
+    Literal["internal", "public"],
+    typer.Option(help="Who the page is for: internal has values, people and stories; public only counts."),
+]
+FindingsFile = Annotated[
+    Path | None,
+    typer.Option("--findings", metavar="FILE", help="Write all findings as a Parquet file; keep it private."),
+]
 _SHOWN = 20
+# Findings that JSON has by default: enough to see what is wrong, and no megabytes of it.
+_PRINTED = 100
 
 
 def register(app: typer.Typer) -> None:
@@ -56,7 +73,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)],
+    policy: PolicyFile,
     releases: Annotated[
         list[Path] | None, typer.Argument(help="Releases in order of publication.", show_default=False)
     ] = None,
@@ -76,6 +93,13 @@ def audit(
     ] = False,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
+    report: ReportFile = None,
+    audience: For = "internal",
+    findings: FindingsFile = None,
+    every: Annotated[
+        bool, typer.Option("--all-findings", help=f"With --format json: all findings, not the first {_PRINTED}.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show cells that are not understood; only on a terminal.")
     ] = False,
@@ -91,6 +115,11 @@ def audit(
     if ledger is not None and (population or registered or paper):
         message = "a ledger knows who was there, and is audited exactly; leave --population, --registered, --paper out"
         raise typer.BadParameter(message, param_hint="--ledger")
+    if audience == "public" and report is None:
+        raise typer.BadParameter("is for the page: name it with --report", param_hint="--audience")
+    if every and format is not Format.JSON:
+        raise typer.BadParameter("is for --format json; --findings writes all of them", param_hint="--all-findings")
+    _refuse_places(report, findings, force=force)
     if confidence == 0:
         raise typer.BadParameter("must be above 0", param_hint="--confidence")
 
@@ -119,8 +148,12 @@ def audit(
             )
     if number is not None and number > len(audited.findings):
         raise typer.BadParameter(f"there are {len(audited.findings)} findings", param_hint="--explain")
+    if report is not None:
+        _write_page(audited, report, audience)
+    if findings is not None:
+        _write_findings(audited, findings)
     if format is Format.JSON:
-        _print_json(audited, number)
+        _print_json(audited, number, most=None if every else _PRINTED)
     elif number is not None:
         _tell(audited, number)
     else:
@@ -138,10 +171,42 @@ def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
         return audit_ledger(opened, policy, **question)
 
 
-def _print_json(audited: Audit, number: int | None) -> None:
+def _refuse_places(report: Path | None, findings: Path | None, *, force: bool) -> None:
+    """Say before the work that its results have no place."""
+    from sequester.cli.terminal import refuse_existing
+
+    if findings is not None and findings.suffix != ".parquet":
+        raise typer.BadParameter("findings are a Parquet file: name it .parquet", param_hint="--findings")
+    for file, option in ((report, "--report"), (findings, "--findings")):
+        if file is not None:
+            refuse_existing(file, force=force, option=option)
+
+
+def _write_page(audited: Audit, file: Path, audience: Literal["internal", "public"]) -> None:
+    from sequester.publish.files import write_text
+
+    private = audience == "internal"
+    write_text(file, audited.report(audience=audience), mode=0o600 if private else None)
+    _say(f"The report is in {file}{'; keep it private' if private else ''}.")
+
+
+def _write_findings(audited: Audit, file: Path) -> None:
+    from sequester.publish.files import write_file
+
+    write_file(audited.findings_table(), file, force=True, mode=0o600)
+    _say(f"All findings are in {file}; keep them private.")
+
+
+def _say(text: str) -> None:
+    from sequester.visible import visible
+
+    typer.echo(visible(text), err=True)
+
+
+def _print_json(audited: Audit, number: int | None, *, most: int | None) -> None:
     from sequester.cli.terminal import print_json
 
-    data = audited.to_dict()
+    data = audited.to_dict(most=most)
     if number is not None:
         data["explanation"] = audited.explain(number)
     print_json(data)
@@ -192,7 +257,8 @@ def _show(audited: Audit) -> None:
     for place, finding in enumerate(audited.findings[:_SHOWN], start=1):
         screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)
     if len(audited.findings) > _SHOWN:
-        screen.print(f"    ... and {len(audited.findings) - _SHOWN} more")
+        more = f"    ... and {len(audited.findings) - _SHOWN:,} more; --findings all.parquet writes all of them"
+        screen.print(more, soft_wrap=True)
     screen.print()
     screen.print(Text("Tell one as a story with --explain 1.", "dim"))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sequester.cli.series import POLICIES, need_policy
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from sequester.policy import Policy
 
 _MOST_LINES = 30
+SUFFIXES = {Path(name).suffix for name in POLICIES}
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester check policy.yaml
+$ sequester check
 
-$ sequester check policy.yaml data.csv --show-values
+$ sequester check data.csv --show-values
+
+$ sequester check hospital.yaml data.csv
 
 $ sequester check --schema > policy.schema.json
 """
@@ -33,8 +37,18 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    policy: Annotated[Path | None, typer.Argument(help="The policy file.", show_default=False)] = None,
-    data: Annotated[Path | None, typer.Argument(help="A table to check against it.", show_default=False)] = None,
+    first: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="POLICY", help="The policy file, .yaml or .yml.", show_default="policy.yaml of this folder"
+        ),
+    ] = None,
+    second: Annotated[
+        Path | None, typer.Argument(metavar="DATA", help="A table to check against it.", show_default=False)
+    ] = None,
+    option: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="The policy file, as for other commands.", show_default=False)
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of policy files.")] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
@@ -45,8 +59,7 @@ def check(
     if schema:
         _print_schema()
         return
-    if policy is None:
-        raise typer.BadParameter("name a policy file, or ask for --schema", param_hint="POLICY")
+    policy, data = _places(first, second, option)
 
     from sequester.cli.terminal import print_json, values_may_show
     from sequester.errors import DataError, PolicyError
@@ -60,15 +73,26 @@ def check(
         print_json({"valid": False, "problems": [_problem(problem) for problem in error.problems]})
         raise typer.Exit(error.exit_code) from None
     if format is Format.JSON:
-        print_json(_summary(loaded, snapshot))
+        print_json(_summary(loaded, snapshot) | {"changes": _since_last(policy, loaded)})
     else:
         _show(policy, loaded, data, snapshot, show_values=shown)
+
+
+def _places(first: Path | None, second: Path | None, option: Path | None) -> tuple[Path, Path | None]:
+    """The policy and the table: what is named alone is a policy if it is called like one."""
+    if second is None and first is not None and (option or first.suffix.lower() not in SUFFIXES):
+        first, second = None, first
+    if first is not None and option is not None:
+        raise typer.BadParameter("the policy is named twice", param_hint="--policy")
+    return need_policy(first or option), second
 
 
 def _examine(policy: Path, data: Path | None, *, show_values: bool) -> tuple[Policy, Snapshot | None]:
     from sequester.policy import Policy
 
     loaded = Policy.load(policy)
+    # What cannot be changed any more is told before anything is read.
+    _since_last(policy, loaded)
     graded = any(attribute.is_graded for attribute in loaded.sensitive.values())
     if data is None and not graded:
         return loaded, None
@@ -139,7 +163,8 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
     never = _never_together(policy, snapshot)
     lines = [line for one in never for line in one.lines()] if show_values else []
     apart = ("Never together", [*map(str, never), *lines[:_MOST_LINES], *_more(len(lines) - _MOST_LINES)])
-    for title, sentences in (*_promised(policy), think, apart, _formulas(policy, snapshot)):
+    changed = ("Changed since the last release", _since_last(file, policy))
+    for title, sentences in (*_promised(policy), changed, think, apart, _formulas(policy, snapshot)):
         if sentences:
             screen.print()
             screen.print(_bullets(title, sentences))
@@ -152,6 +177,24 @@ def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | No
         screen.print()
         fits = f" fits: {len(snapshot):,} records{''.join(left)}."
         screen.print(Text.assemble((str(data), "bold"), fits), soft_wrap=True)
+
+
+def _since_last(file: Path, policy: Policy) -> list[str]:
+    """What a policy changes against the last release, where its ledger is there and can be read without its key."""
+    from sequester.cli.series import ledger_of, read_ledger
+    from sequester.errors import PolicyError, SequesterError
+    from sequester.publish.series import changes_of
+
+    try:
+        place = ledger_of(file, policy)
+        if not place.exists():
+            return []
+        with read_ledger(place) as ledger:
+            return changes_of(ledger, policy) if ledger.series == policy.series else []
+    except PolicyError:
+        raise
+    except SequesterError:
+        return []
 
 
 def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:

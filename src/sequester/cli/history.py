@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,16 +16,19 @@ from sequester.cli.terminal import Format
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sequester.ledger import Entry, Event
+    from sequester.ledger import Ending, Entry, Event
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester history --policy policy.yaml
+$ sequester history
 
 $ sequester history --ledger hospital.ledger --log
 
 $ sequester history -l hospital.ledger --format json
 """
+
+
+_HASH = 64
 
 
 def register(app: typer.Typer) -> None:
@@ -44,18 +49,22 @@ def history(
     with read_ledger(find_ledger(policy, ledger)) as opened:
         series, path, created = opened.series, opened.place, opened.created
         entries, events = opened.releases(), opened.log() if log else []
+        withdrawn, closed = opened.life.withdrawals, opened.life.closed
     if format is Format.JSON:
         data: dict[str, Any] = {"series": series, "ledger": str(path), "created": created}
-        data["releases"] = [entry_to_dict(entry) for entry in entries]
+        data["closed"] = None if closed is None else closed.to_dict()
+        told = {number: remark.to_dict() for number, remark in withdrawn.items()}
+        data["releases"] = [entry_to_dict(entry) | {"withdrawn": told.get(entry.number)} for entry in entries]
         print_json(data | ({"log": [asdict(event) for event in events]} if log else {}))
         return
     screen = console()
-    _show(screen, series, entries)
+    _show(screen, series, entries, withdrawn)
+    _show_endings(screen, withdrawn, closed)
     if log:
         _show_log(screen, events)
 
 
-def _show(screen: Console, series: str, entries: Sequence[Entry]) -> None:
+def _show(screen: Console, series: str, entries: Sequence[Entry], withdrawn: Mapping[int, Ending]) -> None:
     from rich.text import Text
 
     from sequester.cli.summary import columns, many, number
@@ -63,9 +72,9 @@ def _show(screen: Console, series: str, entries: Sequence[Entry]) -> None:
     if not entries:
         screen.print(Text.assemble((series, "bold"), ": nothing was published yet."), soft_wrap=True)
         return
-    rows = [_row(entry) for entry in entries]
+    rows = [_row(entry, withdrawn=entry.number in withdrawn) for entry in entries]
     # What is the same everywhere and says nothing is not worth a column.
-    dull = {"status": "published", "decoys": "", "recipient": "", "purpose": ""}
+    dull = {"status": "published", "decoys": "", "held": 0, "recipient": "", "purpose": ""}
     shown = [title for title in rows[0] if any(row[title] != dull.get(title) for row in rows)]
     right = {"", "records", "decoys", "classes", "new", "left", "held", "AIL"}
     table = columns(**{title: title in right for title in shown})
@@ -78,11 +87,23 @@ def _show(screen: Console, series: str, entries: Sequence[Entry]) -> None:
     screen.print(table)
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _show_endings(screen: Console, withdrawn: Mapping[int, Ending], closed: Ending | None) -> None:
+    """What was withdrawn or closed, when and why: this is for the publisher."""
+    from rich.text import Text
+
+    told = [(f"* Release {number} was withdrawn on {remark.at[:10]}", remark) for number, remark in withdrawn.items()]
+    told += [(f"The series was closed on {closed.at[:10]}", closed)] if closed is not None else []
+    if told:
+        screen.print()
+    for what, remark in told:
+        screen.print(Text(f"{what}{f': {remark.reason}' if remark.reason else ''}"), soft_wrap=True)
+
+
+def _row(entry: Entry, *, withdrawn: bool) -> dict[str, Any]:
     summary = entry.summary
     change, waiting = summary.get("change", {}), summary.get("waiting", {})
     return {
-        "": entry.number,
+        "": f"{entry.number}*" if withdrawn else entry.number,
         "name": entry.name,
         "recorded": entry.created[:10],
         "status": entry.status,
@@ -99,6 +120,20 @@ def _row(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _detail(text: str) -> str:
+    """Of a hash the beginning, which is enough to compare by eye; of facts what they say beside hashes."""
+    if len(text) == _HASH and " " not in text:
+        return f"{text[:12]}..."
+    if not text.startswith("{"):
+        return text
+    with contextlib.suppress(ValueError):
+        facts = json.loads(text)
+        told = [f"{facts['people']:,} people"] if "people" in facts else []
+        told += [f"undoes row {facts['undoes']}"] if "undoes" in facts else []
+        return "; ".join([*told, *([facts["reason"]] if "reason" in facts else [])])
+    return text
+
+
 def _show_log(screen: Console, events: Sequence[Event]) -> None:
     from rich.text import Text
 
@@ -106,8 +141,7 @@ def _show_log(screen: Console, events: Sequence[Event]) -> None:
 
     table = columns(at=False, what=False, release=True, detail=False)
     for event in events:
-        # Of a hash the beginning is enough to compare by eye.
-        detail = f"{event.detail[:12]}..." if len(event.detail) == 64 and " " not in event.detail else event.detail
+        detail = _detail(event.detail)
         table.add_row(
             f"{event.at[:10]} {event.at[11:19]}",
             event.action,

@@ -1,4 +1,4 @@
-"""`sequester init`: propose a first policy for a table."""
+"""`sequester init`: propose a first policy for a table, or for several waves of it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester init data.csv
+$ sequester init 2021.csv 2022.csv 2023.csv
 
-$ sequester init data.csv --out hospital.yaml --force
+$ sequester init 2021.csv 2022.csv --person patient_id --out hospital.yaml --force
+
+$ sequester init data.csv
 
 $ sequester init data.txt --delimiter "|" --encoding latin-1 --out -
 """
@@ -29,19 +31,30 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    data: Annotated[Path, typer.Argument(help="A csv or parquet file.", show_default=False)],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WAVE...",
+            help="A table, such as a csv or parquet file; or one for every wave, the earliest first.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the policy; - for stdout.")] = Path(
         "policy.yaml"
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace a policy that exists.")] = False,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says who a row is about; found if not given.")
+    ] = None,
     delimiter: Annotated[
         str | None, typer.Option(help="What separates cells; found from the header if not given.")
     ] = None,
     encoding: Annotated[str, typer.Option(help="How characters are stored.")] = "utf-8",
 ) -> None:
-    """Propose a commented first policy for a table.
+    """Propose a commented first policy for a table that is published once, or for the waves of a series.
 
-    Roles and kinds are guessed from column names and counts. No cell of the table is written into the policy.
+    Roles and kinds are guessed from column names and counts. From several waves it also sees what changes about people,
+    who leaves and returns, and what can be promised: give all that you have. No cell is written into the policy.
     The key that a series of releases needs is made beside it, unless there is one or SEQUESTER_KEY is set.
     """
     to_stdout = str(out) == "-"
@@ -52,9 +65,12 @@ def init(
     if delimiter is not None and len(delimiter) != 1:
         raise typer.BadParameter("must be one character", param_hint="--delimiter")
 
+    from sequester.cli.terminal import progress
     from sequester.ingest.propose import propose
 
-    text = propose(data, delimiter=delimiter, encoding=encoding)
+    source = data[0] if len(data) == 1 else data
+    with progress() as show:
+        text = propose(source, person=person, delimiter=delimiter, encoding=encoding, progress=show)
     if to_stdout:
         typer.echo(text, nl=False)
         return
@@ -65,7 +81,7 @@ def init(
     _say_next(out, data)
 
 
-def _say_next(out: Path, data: Path) -> None:
+def _say_next(out: Path, data: list[str]) -> None:
     from rich.text import Text
 
     from sequester.cli.terminal import console
@@ -78,14 +94,34 @@ def _say_next(out: Path, data: Path) -> None:
         "person": [policy.person] if policy.person else [],
         "quasi-identifiers": list(policy.quasi_identifiers),
         "sensitive": list(policy.sensitive),
-        "identifiers": [n for n, a in policy.attributes.items() if a.role == "identifier"],
         "insensitive": list(policy.insensitive),
+        "dropped": [n for n, a in policy.attributes.items() if a.role == "identifier"],
     }
     for role, names in roles.items():
         screen.print(Text.assemble("  ", (f"{role:18}", "dim"), ", ".join(names) or "none"), soft_wrap=True)
+    if len(data) > 1:
+        promised = f"k {policy.protect.k}"
+        if isinstance(policy.protect.confidence, float):
+            promised += f", confidence {policy.protect.confidence:g}"
+        screen.print(Text.assemble("  ", (f"{'promised':18}", "dim"), f"{promised}; by {policy.method.name}"))
     _make_key(screen, out, policy)
     screen.print("These are guesses: read the comments in the file and correct it. Then:")
-    screen.print(Text(f"  sequester check {out} {data}", "bold"), soft_wrap=True)
+    for command in _next(out, data):
+        screen.print(Text(f"  {command}", "bold"), soft_wrap=True)
+
+
+def _next(out: Path, data: list[str]) -> list[str]:
+    """The commands that follow."""
+    from sequester.cli.series import with_policy
+
+    policy = with_policy(out)
+    if len(data) == 1:
+        return [f"sequester check {data[0]}{policy}"]
+    return [
+        f"sequester check {data[-1]}{policy}",
+        f"sequester rehearse {' '.join(map(str, data))}{policy}",
+        f"sequester publish {data[0]}{policy}",
+    ]
 
 
 def _make_key(screen: Console, out: Path, policy: Policy) -> None:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 VERIFY = """[bold]Examples[/bold]
 
-$ sequester ledger verify --policy policy.yaml
+$ sequester ledger verify
 
 $ sequester ledger verify --ledger hospital.ledger --format json
 """
 EXPORT = """[bold]Examples[/bold]
 
-$ sequester ledger export backup --policy policy.yaml
+$ sequester ledger export backup
 """
 IMPORT = """[bold]Examples[/bold]
 
@@ -35,10 +35,13 @@ BROKEN, DAMAGED = 4, 6
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the application."""
-    commands = typer.Typer(no_args_is_help=True, help="Verify, export or import the ledger of a series.")
+    from sequester.cli import life
+
+    commands = typer.Typer(no_args_is_help=True, help="The ledger of a series: verify or move it, close the series.")
     commands.command("verify", epilog=VERIFY)(verify)
     commands.command("export", epilog=EXPORT)(export)
     commands.command("import", epilog=IMPORT)(import_)
+    life.register(commands)
     app.add_typer(commands, name="ledger")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sequester.cli.series import PolicyFile
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 BROKEN = 4
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester measure published.csv --policy policy.yaml
+$ sequester measure published.csv
 
-$ sequester measure published.csv -p policy.yaml --original data.csv --queries 1000 --seed 1
+$ sequester measure published.csv --original data.csv --queries 1000 --seed 1
 
-$ sequester measure published.parquet -p policy.yaml --format json
+$ sequester measure published.parquet -p hospital.yaml --format json
 """
 
 
@@ -30,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 def measure(
     table: Annotated[Path, typer.Argument(help="A table as published, csv or parquet.", show_default=False)],
-    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)],
+    policy: PolicyFile,
     original: Annotated[
         Path | None, typer.Option(help="The raw table behind it: loss is then the true one.", show_default=False)
     ] = None,

@@ -13,6 +13,7 @@ from sequester.cli.terminal import Format
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sequester.errors import GuaranteeError
     from sequester.ledger import Place
     from sequester.policy import Policy
     from sequester.publish.ahead import Ahead
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester plan 2026-q3.csv --policy policy.yaml
+$ sequester plan 2026-q3.csv
 
-$ sequester plan 2026-q3.csv -p policy.yaml --out next.plan
+$ sequester plan 2026-q3.csv --out next.plan
 
-$ sequester plan 2026-q3.csv -p policy.yaml --ahead 10
+$ sequester plan 2026-q3.csv --why
 
-$ sequester plan 2026-q3.parquet -p policy.yaml --recipient university --purpose research --format json
+$ sequester plan 2026-q3.csv --policy hospital.yaml --ahead 10
+
+$ sequester plan 2026-q3.parquet --recipient university --purpose research --format json
 """
 BROKEN = 4
 
@@ -55,6 +58,10 @@ def plan(
             min=1, max=100, help="Lifetime guarantee: simulate so many releases after this one.", show_default=False
         ),
     ] = None,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Also make the release with one key relaxed at a time, and tell what that buys."),
+    ] = False,
     everybody_is_new: EverybodyIsNew = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
@@ -70,12 +77,18 @@ def plan(
 
     from sequester.cli.series import ledger_of
     from sequester.cli.terminal import console, print_json, values_may_show
+    from sequester.errors import GuaranteeError
     from sequester.policy import Policy
 
     rules = Policy.load(policy)
     path = ledger_of(policy, rules, ledger)
     how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose, "everybody_is_new": everybody_is_new}
-    made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), **how)
+    try:
+        made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), why=why, **how)
+    except GuaranteeError as error:
+        if why:
+            _tell_refused(error, format)
+        raise
     coming = None if ahead is None else _look_ahead(made, rules, ahead)
     if format is Format.JSON:
         extra = {} if coming is None else {"ahead": coming.to_dict()}
@@ -95,6 +108,7 @@ def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Pa
 
     from sequester.cli.series import open_series, trial_series
     from sequester.cli.terminal import progress
+    from sequester.ingest.named import whole_name
 
     if out is None:
         trial = trial_series(path, rules, releases, everybody_is_new=how["everybody_is_new"])
@@ -105,8 +119,22 @@ def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Pa
     with progress() as tell:
         made = series.plan(data, progress=tell, **how)
     # Whoever publishes it may stand in another folder.
-    replace(made, source=str(data.resolve())).save(out)
+    replace(made, source=whole_name(data)).save(out)
     return made
+
+
+def _tell_refused(error: GuaranteeError, format: Format) -> None:
+    """What is in the way of a release that is refused, and what keys of the policy would buy."""
+    from sequester.cli.reasons import show_relaxations, show_why
+    from sequester.cli.terminal import console, print_json
+
+    if format is Format.JSON:
+        why, priced = ([one.to_dict() for one in some] for some in (error.causes, error.relaxations))
+        print_json({"refused": error.guarantee, "why": why, "relaxations": priced})
+        return
+    screen = console()
+    show_why(screen, error.causes, error.relaxations)
+    show_relaxations(screen, error.relaxations, {}, decoys=0, waiting=0)
 
 
 def _refuse_other(out: Path) -> None:
@@ -138,6 +166,7 @@ def show_plan(screen: Console, made: Plan) -> None:
     """What changes, who waits, what is promised and reached, what it costs."""
     from rich.text import Text
 
+    from sequester.cli.reasons import show_relaxations, show_since_last, show_why
     from sequester.cli.summary import (
         add_personal,
         add_pods,
@@ -175,6 +204,10 @@ def show_plan(screen: Console, made: Plan) -> None:
     if made.pods is not None:
         show_frontier(screen, made.pods.facts)
     _show_levers(screen, made)
+    show_why(screen, made.why, made.relaxations)
+    waiting = made.waiting.held + made.waiting.retained + made.waiting.left_out
+    show_relaxations(screen, made.relaxations, made.loss.get("release", {}), decoys=made.decoys, waiting=waiting)
+    show_since_last(screen, made.since_last)
     show_untried(screen, made.untried)
     show_notes(screen, made.notes)
     if not made.holds:
@@ -249,6 +282,7 @@ def _say_next(
 ) -> None:
     from rich.text import Text
 
+    from sequester.cli.series import with_policy
     from sequester.ledger.place import without_password
 
     shown = None if ledger is None else without_password(ledger)
@@ -259,4 +293,4 @@ def _say_next(
     if out is not None:
         screen.print(Text.assemble("Saved as ", (str(out), "bold"), ". "), soft_wrap=True, end="")
     screen.print("Nothing is published. To publish it:")
-    screen.print(Text(f"  sequester publish {out or data} --policy {policy}{places}", "bold"), soft_wrap=True)
+    screen.print(Text(f"  sequester publish {out or data}{with_policy(policy)}{places}", "bold"), soft_wrap=True)

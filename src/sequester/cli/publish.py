@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester publish next.plan --policy policy.yaml
+$ sequester publish next.plan
 
-$ sequester publish 2026-q3.csv -p policy.yaml
+$ sequester publish 2026-q3.csv --policy hospital.yaml
 
-$ sequester publish 2026-q3.csv -p policy.yaml --name 2026-q3 --yes --format json
+$ sequester publish 2026-q3.csv --name 2026-q3 --yes --format json
 """
 STOPPED = 130
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 import sys
 import tempfile
@@ -17,10 +18,78 @@ if TYPE_CHECKING:
     from sequester.policy import Policy
     from sequester.publish.series import Series
 
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", help="The policy file.", show_default=False)]
+POLICIES = ("policy.yaml", "policy.yml")
+"""What a policy is called that need not be named, in the working folder."""
+
+
+def find_policy() -> Path | None:
+    """The policy of the working folder; None where there is none."""
+    here = [Path(name) for name in POLICIES if Path(name).exists()]
+    if len(here) > 1:
+        raise typer.BadParameter(f"{' and '.join(POLICIES)} are both here; say which with -p", param_hint="--policy")
+    return here[0] if here else None
+
+
+def need_policy(given: Path | None = None) -> Path:
+    """The policy that was named, or else that of the working folder."""
+    policy = find_policy() if given is None else given
+    if policy is None:
+        raise typer.BadParameter(f"{_NO_POLICY}; name it with -p, or begin one: {_BEGIN}", param_hint="--policy")
+    return policy
+
+
+def with_policy(policy: Path) -> str:
+    """How the next command is told of a policy: not at all, where it finds it by itself."""
+    with contextlib.suppress(typer.BadParameter, OSError):
+        found = find_policy()
+        if found is not None and found.samefile(policy):
+            return ""
+    return f" -p {shlex.quote(str(policy))}"
+
+
+def _policy_given(ctx: typer.Context, policy: Path | None) -> Path | None:
+    return policy if ctx.resilient_parsing else need_policy(policy)
+
+
+def _policy_if_any(ctx: typer.Context, policy: Path | None) -> Path | None:
+    """A ledger that was named speaks for itself: the policy here may be of another. (What is given is parsed first.)"""
+    return policy if policy or ctx.resilient_parsing or ctx.params.get("ledger") else find_policy()
+
+
+def _nothing() -> None:
+    """A policy that was not named; which one that is, is asked when all that was named is known."""
+
+
+def complete_release(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Numbers and names of releases for a shell, by the names of their folders: no ledger is opened for it."""
+    from sequester.cli.complete import releases_here
+
+    return releases_here(ctx.params.get("policy"), ctx.params.get("ledger"), ctx.params.get("releases"), incomplete)
+
+
+_HERE = "policy.yaml of this folder"
+_NO_POLICY = "there is no policy.yaml in this folder"
+_BEGIN = "`sequester init data.csv`"
+PolicyFile = Annotated[
+    Path,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="The policy file.",
+        default_factory=_nothing,
+        callback=_policy_given,
+        show_default=_HERE,
+    ),
+]
 PolicyOrNot = Annotated[
     Path | None,
-    typer.Option("--policy", "-p", help="The policy file; the ledger is beside it.", show_default=False),
+    typer.Option(
+        "--policy",
+        "-p",
+        help="The policy file; the ledger is beside it.",
+        callback=_policy_if_any,
+        show_default=_HERE,
+    ),
 ]
 LedgerFile = Annotated[
     str | None,
@@ -35,7 +104,10 @@ Folder = Annotated[
     Path | None,
     typer.Option("--releases", help="The folder of release folders.", show_default="releases beside the ledger"),
 ]
-Which = Annotated[str, typer.Argument(help="The number or the name of a release.", show_default=False)]
+Which = Annotated[
+    str,
+    typer.Argument(help="The number or the name of a release.", show_default=False, autocompletion=complete_release),
+]
 Name = Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")]
 Seed = Annotated[
     int | None,
@@ -78,7 +150,8 @@ def find_ledger(policy_file: Path | None, ledger: str | None) -> Place:
     if policy_file is None:
         if ledger is not None:
             return Place.of(ledger)
-        raise typer.BadParameter("say which series: give its policy or its ledger", param_hint="--policy")
+        message = f"{_NO_POLICY}; say which series with its policy, -p, or its ledger, -l; or begin one: {_BEGIN}"
+        raise typer.BadParameter(message, param_hint="--policy")
 
     return ledger_of(policy_file, Policy.load(policy_file), ledger)
 
@@ -208,7 +281,8 @@ def folder_of(entry: Entry, series: str, ledger: Place, releases: Path | None) -
 
 
 def entry_to_dict(entry: Entry) -> dict[str, Any]:
-    """A release as the ledger lists it, without what is private."""
+    """A release as the ledger lists it, without what is private, and what is there for pictures only."""
     from dataclasses import asdict
 
-    return {name: value for name, value in asdict(entry).items() if name not in _PRIVATE}
+    told = {name: value for name, value in asdict(entry).items() if name not in _PRIVATE}
+    return {**told, "summary": {name: value for name, value in entry.summary.items() if name != "published"}}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 
-$ sequester show 2 --policy policy.yaml
+$ sequester show 2
 
 $ sequester show 2026-q3 --ledger hospital.ledger --format json
 """
@@ -46,14 +46,18 @@ def show(
         entries = opened.releases()
         entry = find_release(entries, release)
         ages = _ages(opened, entry) if entry.number == len(entries) else None
+        withdrawn = opened.life.withdrawals.get(entry.number)
         series = opened.series
     folder = folder_of(entry, series, path, releases)
     if format is Format.JSON:
         # JSON has text for keys; a list keeps the ages numbers.
         queue = None if ages is None else [{"releases": age, "people": people} for age, people in ages.items()]
-        print_json({"series": series, **entry_to_dict(entry), "folder": str(folder), "queue": queue})
+        since = None if withdrawn is None else withdrawn.at
+        told = {"folder": str(folder), "queue": queue, "withdrawn": since}
+        print_json({"series": series, **entry_to_dict(entry), **told})
     else:
-        _show(series, entry, folder, ages)
+        status = entry.status if withdrawn is None else f"withdrawn on {withdrawn.at[:10]}"
+        _show(series, entry, folder, ages, status=status)
 
 
 def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
@@ -66,7 +70,7 @@ def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
     return dict(zip(age.tolist(), people.tolist(), strict=True))
 
 
-def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) -> None:
+def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None, *, status: str) -> None:
     from rich.text import Text
 
     from sequester.attacks.untried import Untried
@@ -86,9 +90,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None) 
 
     screen, summary = console(), entry.summary
     screen.print(
-        Text.assemble(
-            f"Release {entry.number} of {series}, ", (entry.name, "bold"), f", {entry.status}, by {entry.method}."
-        ),
+        Text.assemble(f"Release {entry.number} of {series}, ", (entry.name, "bold"), f", {status}, by {entry.method}."),
         soft_wrap=True,
     )
     screen.print()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parent.parent
 # Arguments that errors of the library name; commands have options of the same names.
-_ARGUMENT = re.compile(r"\b(accept_loss|everybody_is_new|force|i_know_this_leaks)=True\b")
+_ARGUMENT = re.compile(r"\b(accept_loss|everybody_is_new|force|i_know_this_leaks|show_values|undo)=True\b")
 
 
 class Format(str, Enum):  # noqa: UP042 - typer reads the values of a str enumeration

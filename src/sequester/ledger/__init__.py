@@ -2,6 +2,7 @@
 
 from sequester.ledger.key import Key
 from sequester.ledger.ledger import Ledger
+from sequester.ledger.life import Ending
 from sequester.ledger.place import Place
 from sequester.ledger.state import HASH, Draft, Entry, Event, Memory, State, Verification, WaitingList
 
@@ -14,6 +15,7 @@ __all__ = [
     "Ledger",
     "Memory",
     "Place",
+    "Ending",
     "State",
     "Verification",
     "WaitingList",

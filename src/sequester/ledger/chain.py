@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,13 @@ def content(kept: Mapping[str, str]) -> str:
 
 def of_table(table: str, columns: Columns) -> str:
     """Of the rows of one table and one release."""
+    return of_columns(table, TABLES[table], columns)
+
+
+def of_columns(table: str, names: Iterable[str], columns: Columns) -> str:
+    """Of some rows of one table."""
     digest = hashlib.sha256()
-    _add_table(digest, table, columns)
+    _add_table(digest, table, names, columns)
     return digest.hexdigest()
 
 
@@ -70,7 +75,7 @@ def old_content(rows: Rows, domains: Mapping[str, str]) -> str:
         digest.update(_bytes(["domain", name, domains[name]]))
     for table in TABLES:
         if table not in LATER:
-            _add_table(digest, table, rows[table])
+            _add_table(digest, table, TABLES[table], rows[table])
     return digest.hexdigest()
 
 
@@ -90,8 +95,8 @@ def facts_to_seal(facts: Mapping[str, str]) -> bytes:
     return _bytes({name: value for name, value in facts.items() if name != SEAL})
 
 
-def _add_table(digest: Any, table: str, columns: Columns) -> None:
-    for column in TABLES[table]:
+def _add_table(digest: Any, table: str, names: Iterable[str], columns: Columns) -> None:
+    for column in names:
         array = np.ascontiguousarray(columns[column])
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         # How long the lists of a table without rows would be is not stored.

@@ -21,7 +21,9 @@ from sequester import regular
 from sequester.errors import LedgerError, Problem
 from sequester.ledger import witness
 from sequester.ledger.key import Key
+from sequester.ledger.life import ever_withdrawn, withdrawals
 from sequester.ledger.place import Place
+from sequester.ledger.shelf import ASIDE, aside
 from sequester.ledger.state import Entry, Event
 from sequester.outputs import output_of
 
@@ -126,29 +128,38 @@ def _of_one_head(path: Path, series: str, events: Sequence[Event], key: Key) -> 
 
 
 def of_folders(
-    folder: Path, series: str, entries: Sequence[Entry], *, carried: int = 0, digest: Digest = digest_of
+    folder: Path,
+    series: str,
+    entries: Sequence[Entry],
+    *,
+    events: Sequence[Event] = (),
+    carried: int = 0,
+    digest: Digest = digest_of,
 ) -> Iterator[Trouble]:
     """Every published release has its folder, with the files that were recorded, and there is no other folder.
 
-    The folders of the first `carried` releases, of the series before, may be elsewhere.
+    events   what happened to the ledger: one that was withdrawn may be set aside, and its folder may be gone
+    carried  the folders of so many first releases, of the series before, may be elsewhere
     """
-    there = {place.name: place for place in folders(folder, series)}
+    there, hidden = ({place.name: place for place in places} for places in _both(folder, series))
+    ever, gone = ever_withdrawn(events), withdrawals(events)
     for entry in entries:
-        place = there.pop(entry.folder, None)
-        if place is None:
-            if entry.status == "published" and entry.number > carried:
-                message = (
-                    f"release {entry.number} was published, but its folder is not there; put it back, or say with "
-                    "`folder=...` where the folders are. If nobody has it any more, `accept_loss=True` records that"
-                )
-                yield Trouble(f"missing {entry.folder}", message, str(folder / series / entry.folder))
-        elif wrong := differing(place, entry, digest=digest):
+        places = [there.pop(entry.folder, None), hidden.pop(entry.folder, None) if entry.number in ever else None]
+        found = [place for place in places if place is not None]
+        if not found and entry.status == "published" and entry.number > carried and entry.number not in gone:
             message = (
-                f"release {entry.number} is not what was recorded ({', '.join(wrong)}); put the folder back as it was "
-                "published. If it cannot be, `accept_loss=True` records that"
+                f"release {entry.number} was published, but its folder is not there; put it back, or say with "
+                "`folder=...` where the folders are. If nobody has it any more, `accept_loss=True` records that"
             )
-            yield Trouble(f"changed {entry.folder} {_contents(place, digest)}", message, str(place))
-    for place in there.values():
+            yield Trouble(f"missing {entry.folder}", message, str(folder / series / entry.folder))
+        for place in found:
+            if wrong := differing(place, entry, digest=digest):
+                message = (
+                    f"release {entry.number} is not what was recorded ({', '.join(wrong)}); put the folder back as it "
+                    "was published. If it cannot be, `accept_loss=True` records that"
+                )
+                yield Trouble(f"changed {entry.folder} {_contents(place, digest)}", message, str(place))
+    for place in (*there.values(), *hidden.values()):
         message = (
             "is a release that the ledger does not know: the ledger is older than its releases, or another one. Put "
             f"the newest ledger back, from a backup or an export; or move a folder away that nobody has seen. {_REPAIR}"
@@ -169,8 +180,16 @@ def of_nothing(place: Place, series: str, folder: Path, *, digest: Digest = dige
 
 
 def folders(folder: Path, series: str) -> list[Path]:
-    """The release folders of a series: in a folder of their own, or as before version 3 beside those of others."""
-    return _numbered(folder / series) + [place for place in _numbered(folder) if _series_of(place) == series]
+    """The release folders of a series, those of withdrawn releases last."""
+    shown, hidden = _both(folder, series)
+    return [*shown, *hidden]
+
+
+def _both(folder: Path, series: str) -> tuple[list[Path], list[Path]]:
+    """The release folders of a series: in a folder of their own, or as before version 3 beside those of others; and
+    those that are set aside."""
+    beside = [place for place in _numbered(folder) if _series_of(place) == series]
+    return _numbered(folder / series) + beside, _numbered(aside(folder, series))
 
 
 def place_of(folder: Path, series: str, entry: Entry) -> Path:
@@ -181,10 +200,12 @@ def place_of(folder: Path, series: str, entry: Entry) -> Path:
 
 def strangers(folder: Path, series: str, entries: Sequence[Entry]) -> list[str]:
     """What lies among the folders of a series, or in one of them, and is nothing of Sequester's."""
-    own = folder / series
-    strange = [place for place in own.iterdir() if not _is_numbered(place)] if own.is_dir() else []
+    own, strange = folder / series, []
+    for place in (own, aside(folder, series)):
+        with contextlib.suppress(OSError):
+            strange += [one for one in place.iterdir() if not _is_numbered(one) and one != own / ASIDE]
     known = {entry.folder: entry.files for entry in entries if entry.files}
-    for place in _numbered(own):
+    for place in (*_numbered(own), *_numbered(aside(folder, series))):
         strange += [file for file in place.iterdir() if place.name in known and file.name not in known[place.name]]
     return sorted(str(place.relative_to(folder)) for place in strange)
 

@@ -17,7 +17,7 @@ from sequester.domain.people import names
 from sequester.ledger.key import Key
 from sequester.ledger.state import HASH
 
-_PERSON, _DIGEST, _DECOY = b"person\0", b"digest\0", b"decoy\0"
+_PERSON, _DIGEST, _DECOY, _FORMER = b"person\0", b"digest\0", b"decoy\0", b"former\0"
 _WHOLE = 32
 
 
@@ -33,6 +33,11 @@ def invent(first: int, count: int, key: Key) -> pa.Array:
     """The keyed hash of decoys with these numbers: no id gives any of them."""
     numbers = pa.array(np.arange(first, first + count)).cast(pa.string())
     return _short(_sign(numbers.cast(pa.binary()), key, _DECOY))
+
+
+def retire(hashes: pa.Array, key: Key) -> pa.Array:
+    """In place of the hashes of former ids, others: no id gives any of them."""
+    return _short(_sign(hashes.cast(pa.binary()), key, _FORMER))
 
 
 def digest(hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray], key: Key) -> NDArray[np.int64]:

@@ -18,19 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sequester import log
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import LedgerError, Problem, StalePlan, Unsettled
 from sequester.ledger import chain, evidence, hashing, schema
 from sequester.ledger.domains import lost_leaves, to_json
 from sequester.ledger.evidence import Trouble
 from sequester.ledger.key import Key
+from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.place import Place
 from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
-from sequester.ledger.witness import remember
+from sequester.ledger.witness import remember as write_head
 
 Codes = NDArray[np.int32]
 
@@ -82,7 +84,11 @@ class Ledger:
         series   what it must be the ledger of
         timeout  seconds to wait while another command has it, before that is Busy
         """
-        store, facts, encrypted = open_store(Place.of(path), key, read_only=read_only, series=series, timeout=timeout)
+        place = Place.of(path)
+        how = "to read" if read_only else "to write"
+        with log.timed("ledger", f"opened {how}", ledger=str(place)) as told:
+            store, facts, encrypted = open_store(place, key, read_only=read_only, series=series, timeout=timeout)
+            told |= {"series": facts["series"], "version": facts["schema"], "encrypted": encrypted}
         return cls(store, facts, key, encrypted=encrypted)
 
     def close(self) -> None:
@@ -144,32 +150,51 @@ class Ledger:
         """All releases, in order."""
         return self._store.entries()
 
+    @property
+    def life(self) -> Life:
+        """What happens to the series beside its releases."""
+        return Life(self, self._store)
+
+    def domains(self) -> dict[str, Hierarchy]:
+        """Of every attribute, in the last release; none before the first."""
+        entries = self.trusted()
+        versions = self._store.versions(entries)
+        return self._store.decode(lambda: domains_by_release(versions, len(entries))[-1]) if entries else {}
+
     def log(self) -> list[Event]:
         """What happened to the ledger, in order."""
         return self._store.events()
 
     def identify(self, people: pa.Array | pa.ChunkedArray) -> pa.Array:
-        """The keyed hash of every person id."""
-        return hashing.identify(people, self._need_key())
+        """The keyed hash of every person id, as people with this id are recorded."""
+        key = self.key
+        return self.life.aliases().resolve(hashing.identify(people, key), key)
+
+    def former(self, people: pa.Array | pa.ChunkedArray) -> int:
+        """How many of these ids are no longer anybody's, since people got others."""
+        known_as = self.life.aliases()
+        if not len(known_as):
+            return 0
+        return int(pc.sum(known_as.is_former(hashing.identify(people, self.key))).as_py() or 0)
 
     def invent(self, first: int, count: int) -> pa.Array:
         """The keyed hashes of decoys with these numbers: made of the key and the number, and nobody's."""
-        return hashing.invent(first, count, self._need_key())
+        return hashing.invent(first, count, self.key)
 
     def digest(self, hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
         """One keyed number per person over her cells of some columns: it changes when one of them does."""
-        return hashing.digest(hashes, columns, self._need_key())
+        return hashing.digest(hashes, columns, self.key)
 
     def match(self, hashes: pa.Array) -> NDArray[np.int64]:
         """The number of everybody who was published before; -1 for the others."""
-        people = self._store.by_release("people", self._entries())
+        people = self._store.by_release("people", self.trusted())
         known = join_hashes(*(np.concatenate([rows[half] for rows in people]) for half in ("high", "low")))
         number = pc.index_in(hashes, value_set=known)
         return np.asarray(number.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
     def load(self) -> State:
         """Everything the next release needs; LedgerError when any of it is not what was recorded."""
-        entries = self._entries()
+        entries = self.trusted()
         return self._store.decode(lambda: self._state(entries)) if entries else _nothing(self._genesis)
 
     def begin(self, draft: Draft) -> Entry:
@@ -177,8 +202,8 @@ class Ledger:
 
         Raises StalePlan if the ledger is not at `draft.head`, and ValueError for a draft that does not fit together.
         """
-        key = self._need_key()
-        entries = self._entries()
+        key = self.key
+        entries = self.trusted()
         head = entries[-1].hash if entries else self._genesis
         if draft.head != head:
             raise StalePlan("the ledger has moved on since this release was planned; plan it again")
@@ -188,6 +213,8 @@ class Ledger:
         if draft.name in {entry.name for entry in entries}:
             raise LedgerError("a release of this name is in the ledger already; give this one another name")
         self._check(draft, entries)
+        if pc.any(pc.is_in(draft.newcomers, value_set=self.life.aliases().now)).as_py():
+            raise StalePlan("people got other ids since this release was planned; plan it again")
         versions, before, joining = self._before(draft, entries)
         domains = changed_domains(
             {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, latest(versions)
@@ -224,12 +251,12 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.append(columns, rows, domains)
             self._store.record("begun", columns["number"], columns["hash"])
-        self._remember()
+        self.remember()
         return to_entry(columns)
 
     def finish(self, number: int) -> None:
         """The release is visible. To say so again is no error."""
-        entries = self._entries()
+        entries = self.trusted()
         if not 1 <= number <= len(entries):
             raise LedgerError(f"there is no release {number} in the ledger")
         if entries[number - 1].status == "published":
@@ -237,17 +264,17 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.connection.execute("UPDATE releases SET status = 'published' WHERE number = ?", [number])
             self._store.record("published", number, entries[number - 1].hash)
-        self._remember()
+        self.remember()
 
     def withdraw(self, number: int) -> None:
         """Forget a release that was begun and never became visible; the log keeps that it was."""
-        pending = next((entry for entry in self._entries()[-1:] if entry.status == "begun"), None)
+        pending = next((entry for entry in self.trusted()[-1:] if entry.status == "begun"), None)
         if pending is None or pending.number != number:
             raise LedgerError(f"release {number} is not one that was begun last and is not visible yet; it stays")
         with self._store.connection.transaction():
             self._store.remove(number)
             self._store.record("withdrawn", number, pending.hash)
-        self._remember()
+        self.remember()
 
     def remove(self) -> None:
         """Remove a ledger with which nothing was published."""
@@ -270,7 +297,8 @@ class Ledger:
     def troubles(self, folder: Path, *, digest: evidence.Digest = evidence.digest_of) -> list[Trouble]:
         """What does not agree with the ledger in the folder of releases, or beside its key, and is not accepted."""
         entries, events = self.releases(), self.log()
-        troubles = [*evidence.of_folders(folder, self.series, entries, carried=self.carried, digest=digest)]
+        carried = self.carried
+        troubles = [*evidence.of_folders(folder, self.series, entries, events=events, carried=carried, digest=digest)]
         if self._key is not None:
             troubles += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
         known = evidence.accepted(events)
@@ -285,7 +313,7 @@ class Ledger:
         self.check_chain()
         with self._store.connection.transaction():
             self._store.record(evidence.ACCEPTED, None, _json([trouble.mark for trouble in troubles]))
-        self._remember()
+        self.remember()
 
     def export(self, folder: str | Path) -> Path:
         """Everything as Parquet files with a manifest, whole or not at all. As private as the ledger."""
@@ -323,15 +351,15 @@ class Ledger:
 
         import_(Path(folder), place, key, encrypted=encrypted, finish=finish)
         opened = cls.open(place, key=key)
-        opened._remember()
+        opened.remember()
         return opened
 
     def _import_troubles(self, place: Place, folder: Path) -> list[Trouble]:
         """What does not agree with an imported ledger at its place, where there need not be a head."""
         events, known = self.log(), evidence.accepted(self.log())
         troubles = [
-            *evidence.of_folders(folder, self.series, self.releases(), carried=self.carried),
-            *evidence.of_head(place, self.series, events, self._need_key(), begun=False),
+            *evidence.of_folders(folder, self.series, self.releases(), events=events, carried=self.carried),
+            *evidence.of_head(place, self.series, events, self.key, begun=False),
         ]
         return [trouble for trouble in troubles if trouble.mark not in known]
 
@@ -345,7 +373,7 @@ class Ledger:
         """
         from sequester.ledger.transfer import carry_over
 
-        key, _ = self._need_key(), self._entries()
+        key, _ = self.key, self.trusted()
         if self.pending is not None:
             raise LedgerError(
                 Problem("a release was begun and not finished; open its series first", file=str(self.place))
@@ -356,10 +384,10 @@ class Ledger:
         if self.successor is None:
             with self._store.connection.transaction():
                 self._store.record("handed over", None, series)
-        self._remember()
+        self.remember()
         carry_over(self._store, _facts(series, policy_text, fingerprint, key), Place.of(path), key, encrypted=encrypted)
         ledger = Ledger.open(path, key=key)
-        ledger._remember()
+        ledger.remember()
         return ledger
 
     @property
@@ -369,9 +397,16 @@ class Ledger:
         return last[0].detail if last and last[0].action == "handed over" else None
 
     def check_open(self) -> None:
-        """Raise LedgerError if another series goes on from this one."""
+        """Raise LedgerError if nothing more is published here: the series is closed, or another one goes on from it."""
+        message = None
         if self.successor is not None:
             message = "another series goes on from this one and would not know what is published here; publish there"
+        elif (closed := self.life.closed) is not None:
+            message = (
+                f"the series was closed on {closed.at[:10]}, and nothing more is published in it; open it again "
+                "(`sequester ledger close`, undo=True)"
+            )
+        if message is not None:
             raise LedgerError(Problem(message, file=str(self.place)))
 
     @property
@@ -383,16 +418,18 @@ class Ledger:
     def _genesis(self) -> str:
         return chain.genesis(self._facts)
 
-    def _need_key(self) -> Key:
+    @property
+    def key(self) -> Key:
+        """Its key; LedgerError where it was opened without."""
         if self._key is None:
             raise LedgerError(Problem("this needs the key of the ledger; it was opened without", file=str(self.place)))
         return self._key
 
     def check_chain(self) -> None:
         """Raise LedgerError if list, log or meta are not what was written."""
-        self._entries()
+        self.trusted()
 
-    def _entries(self) -> list[Entry]:
+    def trusted(self) -> list[Entry]:
         """All releases, after list, log and meta were found to be what was written."""
         entries = self.releases()
         if not self._trusted and (problems := [*chained(self._store, entries, self._facts)]):
@@ -400,10 +437,10 @@ class Ledger:
         self._trusted = True
         return entries
 
-    def _remember(self) -> None:
+    def remember(self) -> None:
         """Write down how far the ledger is; what was recorded stays recorded when that fails."""
         try:
-            remember(self._store, self.series)
+            write_head(self._store, self.series)
             return
         except LedgerError as error:
             failure = Unsettled(error.problems[0].message, file=error.problems[0].file)

@@ -32,6 +32,8 @@ def open_store(
         _refuse_foreign(facts, key, series, place)
         version = _version(facts, place)
         if version < schema.VERSION and read_only:
+            # Whoever has no key only looks, and opens nothing to be written.
+            _need_key(key, place)
             connection.close()
             connection, _ = _connect(place, key, read_only=False, timeout=timeout)
             # Another command may have done it while the file was closed.
@@ -117,11 +119,16 @@ def _version(facts: Mapping[str, str], place: Place) -> int:
     return version
 
 
-def _migrate(connection: Connection, version: int, key: Key | None) -> dict[str, str]:
-    """Bring an older ledger to the shape of this version, all of it or nothing, if it is what was written."""
+def _need_key(key: Key | None, place: Place) -> Key:
     if key is None:
         message = "was written by an older Sequester, and is brought up to date with its key"
-        raise Outdated(Problem(message, file=str(connection.place)))
+        raise Outdated(Problem(message, file=str(place)))
+    return key
+
+
+def _migrate(connection: Connection, version: int, key: Key | None) -> dict[str, str]:
+    """Bring an older ledger to the shape of this version, all of it or nothing, if it is what was written."""
+    key = _need_key(key, connection.place)
     store = Store(connection, key)
     with connection.transaction():
         for statement in schema.steps_from(version):

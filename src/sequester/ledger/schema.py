@@ -17,6 +17,8 @@
     retained      people who left, but are kept in the release
     seats         where pods made it: type and seat of everybody who is new, and whether that is a decoy (1)
     pods          where pods made it: the pod of everybody in the release
+    aliases       people who got another id: the keyed hash that they are recorded with, the one of the id that they
+                  have now, and the row of the log that says so
 
 Rows of a release are written once, in one transaction. People are numbered from 0 as they are first published, classes
 and trajectories from 0 in each release, releases from 1.
@@ -27,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 # The tables with numbers of one release; the columns are hashed in this order. `release` comes first in each of them.
 TABLES: Final[dict[str, dict[str, str]]] = {
@@ -82,6 +84,13 @@ LOG: Final[dict[str, str]] = {
     "hash": "VARCHAR",
     "seal": "VARCHAR",
 }
+ALIASES: Final[dict[str, str]] = {
+    "change": "INTEGER",
+    "high": "UBIGINT",
+    "low": "UBIGINT",
+    "now_high": "UBIGINT",
+    "now_low": "UBIGINT",
+}
 DOMAINS: Final[dict[str, str]] = {"release": "INTEGER", "attribute": "VARCHAR", "json": "VARCHAR"}
 
 EVERY_TABLE: Final[dict[str, dict[str, str]]] = {
@@ -89,6 +98,7 @@ EVERY_TABLE: Final[dict[str, dict[str, str]]] = {
     "log": LOG,
     "releases": RELEASES,
     "domains": DOMAINS,
+    "aliases": ALIASES,
     **{name: {"release": "INTEGER", **columns} for name, columns in TABLES.items()},
 }
 
@@ -110,6 +120,8 @@ STEPS: Final[tuple[Sequence[str], ...]] = (
         "CREATE TABLE seats (release INTEGER, person INTEGER, type INTEGER, seat INTEGER, decoy INTEGER)",
         "CREATE TABLE pods (release INTEGER, person INTEGER, pod INTEGER)",
     ),
+    # 4: nobody could get another id.
+    ("CREATE TABLE aliases (change INTEGER, high UBIGINT, low UBIGINT, now_high UBIGINT, now_low UBIGINT)",),
 )
 assert len(STEPS) == VERSION
 

@@ -275,7 +275,7 @@ class State:
 class Event:
     """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, migrated,
     handed over (to the series that goes on from it), carried over (from the series before), loss accepted (what does
-    not agree with it, and is known)."""
+    not agree with it, and is known); and those of `life`."""
 
     number: int
     at: str

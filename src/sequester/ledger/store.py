@@ -19,6 +19,7 @@ from sequester.ledger.domains import from_json
 from sequester.ledger.key import Key
 from sequester.ledger.rows import ORDER, Columns, Rows, from_arrow, to_arrow
 from sequester.ledger.state import Entry, Event
+from sequester.log import tell
 
 Result = TypeVar("Result")
 Versions = dict[int, dict[str, str]]
@@ -147,6 +148,7 @@ class Store:
         row["hash"] = chain.event(previous, row)
         row["seal"] = seal_of_event(key, row["hash"])
         self.connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", list(row.values()))
+        tell("ledger", f"records: {action}", release=release, row=number + 1)
 
 
 def digests_of(number: int) -> str:

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.errors import LedgerError
-from sequester.ledger import chain
+from sequester.ledger import aliases, chain
 from sequester.ledger.domains import from_json, lost_leaves
 from sequester.ledger.key import Key
+from sequester.ledger.life import release_hash
 from sequester.ledger.rows import Columns, Rows, count_cells, join_hashes, joining_values
 from sequester.ledger.schema import TABLES
 from sequester.ledger.state import Entry, Verification
@@ -30,6 +31,7 @@ def verify(
     """Everything that is wrong with a ledger that can be read, and, by `around`, with what must agree with it."""
     entries = store.entries()
     problems = [*chained(store, entries, facts), *_strays(store, len(entries)), *_contents(store, entries)]
+    problems += aliases.problems(store, store.events())
     problems += around(entries) if around is not None else ()
     head = entries[-1].hash if entries else chain.genesis(facts)
     return Verification(len(entries), entries[-1].persons if entries else 0, head, tuple(problems))
@@ -68,6 +70,7 @@ def _log(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
     """The log is chained and sealed, and has seen what the list of releases says, and no other release."""
     previous, key = "", store.key
     begun: dict[str, str] = {}
+    listed = {(entry.number, entry.hash) for entry in entries}
     for place, event in enumerate(store.events(), 1):
         if event.number != place or chain.event(previous, asdict(event)) != event.hash:
             yield f"row {place} of the log was changed"
@@ -76,6 +79,8 @@ def _log(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
         previous = event.hash
         if event.action in ("begun", "published", "withdrawn"):
             begun[event.detail] = event.action
+        if (known := release_hash(event)) is not None and (event.release, known) not in listed:
+            yield f"row {place} of the log withdraws a release that is not in the list"
     for entry in entries:
         if begun.pop(entry.hash, None) != entry.status:
             yield f"release {entry.number}: the log does not know it as {entry.status}"

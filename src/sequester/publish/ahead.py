@@ -78,7 +78,7 @@ def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
     if lifetime is None or policy.method.name != "group":
         message = "looking ahead is for method: group, which keeps a lifetime guarantee"
         raise PolicyError(Problem(message, key="method.name"))
-    if any(a.values == "permanent" or a.permanent for a in policy.sensitive.values()):
+    if any(a.stays or a.permanent for a in policy.sensitive.values()):
         message = "looking ahead is for values that all change; what an insider learns is not simulated"
         raise PolicyError(Problem(message, key="attributes"))
     if lifetime.registered is not None:

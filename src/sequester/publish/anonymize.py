@@ -16,6 +16,7 @@ from sequester.guarantees.requirement import Requirement
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import PublishedClasses
 from sequester.ingest.snapshot import Snapshot
+from sequester.log import Stages
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.policy.model import Policy
@@ -44,11 +45,7 @@ def anonymize(
     progress     called with the stage, its number and how many there are
     Raises GuaranteeError when the policy's promises cannot be kept, and never returns anything weaker.
     """
-
-    def tell(stage: int) -> None:
-        if progress is not None:
-            progress(_STAGES[stage], stage, len(_STAGES))
-
+    tell = Stages("publish", _STAGES, progress)
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
     brief = Brief.of(policy, snapshot, [secrets.randbits(128) if seed is None else seed])
@@ -65,6 +62,7 @@ def anonymize(
     table = write_table(records, classes, order, numbers=policy.output.numbers)
     judged = Judged.of(records, classes, order, policy)
     read_back(table, judged)
+    tell.done(rows=table.num_rows, classes=len(classes))
     return Release(
         table=table,
         measurement=measured,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit, audit_histories
+from sequester.causes import Cause
 from sequester.errors import GuaranteeError
 from sequester.history.history import History
 from sequester.history.past import Past
@@ -25,10 +26,22 @@ from sequester.publish.census import Census
 from sequester.publish.emit import write_table
 from sequester.publish.exact import Judged
 from sequester.publish.kept import with_current_cells
+from sequester.publish.keys import by_attack
 from sequester.publish.lineup import Lineup, line_up
 from sequester.publish.recall import rows_of
 from sequester.publish.remedy import remedy_of
-from sequester.publish.roster import Roster, delays, may_move, moves, nobody, refusal, refuse_suppression, roster_of
+from sequester.publish.roster import (
+    Roster,
+    delays,
+    explain,
+    may_move,
+    moves,
+    nobody,
+    refusal,
+    refuse_suppression,
+    roster_of,
+    waits,
+)
 from sequester.publish.seated import seat_everybody
 
 
@@ -43,6 +56,7 @@ class Candidate:
     histories  of all releases with this one
     merged     Byun's merge of the same rows, where it was made for comparison
     order      the published order of the records; `judged` are the rows in it, to hold the written file to
+    causes     why somebody waits, or classes are not those that the method made
     """
 
     census: Census
@@ -57,6 +71,7 @@ class Candidate:
     audit: Audit
     notes: tuple[str, ...]
     judged: Judged
+    causes: tuple[Cause, ...] = ()
 
     @property
     def roster(self) -> Roster:
@@ -105,10 +120,25 @@ def make_candidate(census: Census, state: State, brief: Brief) -> Candidate:
         try:
             made = _of_roster(census, roster, state, brief, as_before=move.nobody)
         except GuaranteeError as error:
-            refused = error
+            refused = error if error.causes else error.explained(_even_as_one_class(census, roster, state, brief))
         else:
-            return replace(made, notes=(*made.notes, *delays(census, move, policy)))
-    raise nobody(census) if refused is None else refused
+            notes, causes = delays(census, move, policy), waits(census, move, brief, refused)
+            return replace(made, notes=(*made.notes, *notes), causes=(*causes, *made.causes))
+    raise explain(nobody(census) if refused is None else refused, census, brief)
+
+
+def _even_as_one_class(census: Census, roster: Roster, state: State, brief: Brief) -> tuple[Cause, ...]:
+    """What works on the people of a roster in one class: then no classes of theirs are safe. Nothing where a method
+    found none, or where people are seated, which is another matter."""
+    if brief.method.seats or not state.releases:
+        return ()
+    lineup, policy = line_up(census, roster, state, brief), brief.policy
+    past, top = lineup.past, np.array([[domain.size - 1] for domain in lineup.records.quasi_domains], np.int32)
+    member = np.zeros(len(past), np.int32)
+    histories = past.extend(member, np.zeros_like(top), top, order=np.arange(len(past)), name=brief.name)
+    rows = rows_of(histories, past.labels, policy.protect.against)
+    audit = audit_histories(histories, policy, against=policy.protect.against, rows=rows, registered=brief.registered)
+    return by_attack("refused", audit, policy, release=len(histories[0]))
 
 
 def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as_before: bool) -> Candidate:
@@ -175,6 +205,7 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
         audit=audit,
         notes=remedy.notes,
         judged=Judged.of(records, classes, order, policy),
+        causes=remedy.causes,
     )
 
 

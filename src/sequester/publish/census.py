@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.codec import distinct, to_text
-from sequester.errors import LedgerError, PolicyError, Problem
+from sequester.errors import DataError, LedgerError, PolicyError, Problem
 from sequester.history.sight import permanent_part
 from sequester.history.trajectory import linked, number_through
 from sequester.ingest.snapshot import Snapshot
@@ -22,7 +22,8 @@ from sequester.policy.attributes import Insensitive
 from sequester.policy.model import Policy
 from sequester.publish.corrections import Corrections
 from sequester.publish.distinct import check_distinct
-from sequester.publish.moved import check_moves
+from sequester.publish.growth import growth_of
+from sequester.publish.moved import check_moves, keep_in_reach
 from sequester.publish.personal import as_published
 from sequester.publish.plan import Change
 from sequester.publish.recall import carry
@@ -66,6 +67,7 @@ class Identified:
         """The people of a table as this ledger knows them."""
         if snapshot.person is None:
             raise PolicyError(Problem("a series needs the column that says who a record is about", key="person"))
+        _refuse_former(ledger, snapshot, policy)
         hashes = ledger.identify(snapshot.person)
         check_distinct(hashes)
         lasting = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
@@ -111,6 +113,7 @@ class Census:
     decoy     per person published before, whether there is nobody
     withdrawn people of the last release who no longer agree, where people are asked
     late      people who want their value published as a node after it was published as it is
+    corrected people with cells that must not change and did, who are published as they were
     """
 
     people: Identified
@@ -123,6 +126,7 @@ class Census:
     decoy: Mask
     withdrawn: Withdrawn | None = None
     late: int = 0
+    corrected: int = 0
 
     @property
     def snapshot(self) -> Snapshot:
@@ -165,6 +169,8 @@ def take_census(
     people = Identified.of(ledger, snapshot, policy)
     number = ledger.match(people.hashes) if state.people else np.full(len(snapshot), -1, np.int64)
     notes = _strangers(ledger, state, people, number, policy, everybody_is_new=everybody_is_new)
+    if state.releases:
+        notes = (*notes, *_grown(ledger, state, policy))
     values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
     if state.people:
         _refuse_unkept(ledger, state, snapshot)
@@ -173,14 +179,20 @@ def take_census(
         plain = carry(state.plain, [(state.domains[name], domains[name]) for name in state.insensitive])
     snapshot, late = as_published(snapshot, policy, number, values)
     people = replace(people, snapshot=snapshot)
+    kept = 0
     if state.people:
         wrong = _corrections(state, people, policy, number, values, plain)
         if policy.corrections == "refuse":
             wrong.refuse(snapshot, number, state, policy)
-        held_out = wrong.records
-        if held_out.any():
+        elif policy.corrections == "keep":
+            snapshot, moved = keep_in_reach(snapshot, number, state, policy)
+            wrong = replace(wrong, moved=moved)
+            people = replace(people, snapshot=wrong.keep(snapshot, number, state, policy, (values, plain)))
+            kept = int(np.count_nonzero(wrong.records))
+        notes = (*notes, *wrong.note(snapshot, number, state, policy))
+        if policy.corrections == "hold-out" and (out := wrong.records).any():
             # As if they were not in the table: whoever of them was in the last release leaves it, with all who leave.
-            people, number = people.without(held_out), number[~held_out]
+            people, number = people.without(out), number[~out]
         check_moves(people.snapshot, number, state, policy)
     census = Census(
         people=people,
@@ -193,8 +205,25 @@ def take_census(
         decoy=state.decoy,
         withdrawn=_withdrawn(ledger, state, people.snapshot),
         late=late,
+        corrected=kept,
     )
     return census, notes
+
+
+def _grown(ledger: Ledger, state: State, policy: Policy) -> tuple[str, ...]:
+    """What the policy changes, in one note."""
+    told = growth_of(policy, ledger.releases()[-1].policy_text, state.domains)
+    return (f"the policy is not that of the last release: {'; '.join(told)}",) if told else ()
+
+
+def _refuse_former(ledger: Ledger, snapshot: Snapshot, policy: Policy) -> None:
+    """Stop where people have ids that were replaced by others: they would count as new, and twice."""
+    if count := sum(ledger.former(ids) for ids in (snapshot.person, snapshot.refused) if ids is not None):
+        message = (
+            f"{'1 id was' if count == 1 else f'{count:,} ids were'} replaced by others with a mapping, and nobody is "
+            "known by them any more; give the new ids, or undo the mapping (`sequester ledger people`, undo=True)"
+        )
+        raise DataError(Problem(message, column=policy.person, rows=count))
 
 
 def _strangers(

@@ -16,7 +16,8 @@ import hashlib
 import os
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from sequester.errors import DataError, LedgerError, Problem, SequesterError, Un
 from sequester.ledger import Ledger
 from sequester.ledger.evidence import differing
 from sequester.ledger.state import HASH, Draft, Entry, WaitingList
+from sequester.metrics.sketch import sketch
 from sequester.outputs import data_file
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
@@ -38,12 +40,13 @@ from sequester.publish.files import draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
 from sequester.publish.release import Release, weights
 from sequester.publish.repeated import stale
+from sequester.publish.reporting import axes_of, public_page, told_of
 from sequester.regular import digest_of
 
 # What of a plan the ledger keeps beside what it has columns for.
 _KEPT = (
     "change", "waiting", "personal", "gain", "listed", "records", "classes", "checks", "findings", "loss", "holds",
-    "notes", "untried", "everybody_is_new", "people", "pods",
+    "notes", "untried", "everybody_is_new", "people", "pods", "why", "since_last",
 )  # fmt: skip
 
 
@@ -72,13 +75,20 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     data = data_file(policy.output.format)
     step("before writing")
     _sweep(place.parent)
-    draft = draft_folder(place, release.as_written(data), data, lambda digest: _texts(release, data, digest))
+    earlier = ledger.releases()
+    drawn = sketch(release.table, policy, axes=axes_of(told_of(earlier)))
+
+    def texts(digest: str) -> Mapping[str, str]:
+        return _texts(release, data, digest, lambda: public_page(release, earlier=earlier, drawn=drawn))
+
+    draft = draft_folder(place, release.as_written(data), data, texts)
     step("written")
     try:
         read_back(draft / data, candidate.judged)
         files = {file.name: digest_of(file) for file in draft.iterdir()}
         where = _where(ledger, place)
-        entry = ledger.begin(_draft(ledger, plan, candidate, policy, where=where, files=files, data=data))
+        kept = {"folder": where, "published": drawn.to_dict()}
+        entry = ledger.begin(_draft(ledger, plan, candidate, policy, kept=kept, files=files, data=data))
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -89,6 +99,15 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     step("finished")
     release.folder = place
     return release
+
+
+def record(ledger: Ledger, plan: Plan, policy: Policy) -> None:
+    """Note a plan in the ledger of a rehearsal, as if it had been published: no folder is made, and nobody sees it."""
+    if plan.candidate is None:
+        raise ValueError("a plan without its records cannot be recorded")
+    data = data_file(policy.output.format)
+    entry = ledger.begin(_draft(ledger, plan, plan.candidate, policy, kept={}, files={data: ""}, data=data))
+    ledger.finish(entry.number)
 
 
 def _finish(ledger: Ledger, entry: Entry, place: Path) -> None:
@@ -178,6 +197,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
     return {
         "number": plan.number,
         "name": plan.name,
+        "date": _today(),
         "recipient": plan.recipient,
         "purpose": plan.purpose,
         "checks": [check.to_dict() for check in plan.checks],
@@ -187,11 +207,16 @@ def _facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _texts(release: Release, data: str, digest: str) -> Mapping[str, str]:
-    from sequester.report.page import release_page
+def _today() -> str:
+    """The day of a release, UTC; SOURCE_DATE_EPOCH sets it, where the same folder is to be made again later."""
+    said = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(said), UTC) if said.isdecimal() and len(said) < 12 else datetime.now(UTC)
+    return now.date().isoformat()
 
+
+def _texts(release: Release, data: str, digest: str, page: Callable[[], str]) -> Mapping[str, str]:
     release.facts = {**release.facts, "digests": {data: digest}, "data": data}
-    texts = {"dictionary.csv": release.dictionary(), "report.html": release_page(release.to_dict())}
+    texts = {"dictionary.csv": release.dictionary(), "report.html": page()}
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     release.facts = {**release.facts, "digests": {data: digest, **digests}}
     return {**texts, "release.json": release.to_json() + "\n"}
@@ -203,11 +228,11 @@ def _draft(
     candidate: Candidate,
     policy: Policy,
     *,
-    where: str,
+    kept: Mapping[str, Any],
     files: Mapping[str, str],
     data: str,
 ) -> Draft:
-    """What the ledger keeps of a release."""
+    """What the ledger keeps of a release; `kept` is what its summary has beside what the plan says."""
     from sequester import __version__
 
     census, roster, past, records = candidate.census, candidate.roster, candidate.past, candidate.records
@@ -252,7 +277,7 @@ def _draft(
             "python": platform.python_version(),
             **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
         },
-        summary={"folder": where, **{key: told[key] for key in _KEPT}},
+        summary={**kept, **{key: told[key] for key in _KEPT}},
         fingerprint=fingerprint(policy),
         policy_text=policy_text(policy),
         seats=candidate.seats,

@@ -1,26 +1,42 @@
-"""Cells that must not change and did: which columns and rows, and who is held out for it."""
+"""Cells that must not change and did: which columns and rows, and what is published of their people instead.
+
+A corrected cell beside the old one tells: the two were of one person. So the table is an error, or these people are
+left out as if they had left, or they stay in the release as they were published, and the correction is held back. Of
+what was published the ledger has the codes of sensitive and insensitive cells; of quasi-identifiers it has only boxes,
+so whoever has one outside of them is put at the nearest place that lies in all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import DataError, Problem
 from sequester.ingest.snapshot import Snapshot
 from sequester.ingest.validate import places
-from sequester.ledger.state import State
+from sequester.ledger.state import Memory, State
 from sequester.policy.model import Policy
+from sequester.publish.kept import continued
+from sequester.publish.recall import boxes_of
 
+Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 _FIX = (
-    "correct the cells, or leave these people out as a set with `corrections: hold-out`. Under another id, or in a "
-    "series that does not know what was published, the releases together would show who they are"
+    "put the cells back, or publish these people as they were with `corrections: keep`, or leave them out as a set "
+    "with `corrections: hold-out`. Under another id, or in a series that does not know what was published, the "
+    "releases together would show who they are"
 )
+
+_DONE = {
+    "keep": "they are published as they were, and what was corrected is held back",
+    "hold-out": "they are left out, as if they had left",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,15 +45,17 @@ class Corrections:
 
     quasi  per record, whether a quasi-identifier is not; raw cells are not kept, so only boxes can tell which one
     cells  per other column, the same
+    moved  per quasi-identifier that moves by a known step, who moved further
     """
 
     quasi: Mask
     cells: dict[str, Mask]
+    moved: dict[str, Mask] = field(default_factory=dict)
 
     @property
     def records(self) -> Mask:
         """All of them."""
-        records: Mask = np.logical_or.reduce([self.quasi, *self.cells.values()])
+        records: Mask = np.logical_or.reduce([self.quasi, *self.cells.values(), *self.moved.values()])
         return records
 
     @classmethod
@@ -68,6 +86,51 @@ class Corrections:
         if there:
             raise DataError(there)
 
+    def note(self, snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy) -> tuple[str, ...]:
+        """How many people were corrected, per column, and what is done about it; fewer than k are not counted."""
+        corrected = [*self._quasi(snapshot, number, state, policy), *self.moved.items(), *self.cells.items()]
+        k, done = policy.protect.k, _DONE.get(policy.corrections)
+        if done is None or not self.records.any():
+            return ()
+        told = [
+            f"{name or 'quasi-identifiers inside the boxes published so far'}: {_some(rows, k)}"
+            for name, rows in corrected
+            if rows.any()
+        ]
+        who = f"{_some(self.records, k)} people have cells that must not change and are not what was published"
+        return (f"{who} ({'; '.join(told)}); {done}",)
+
+    def keep(
+        self, snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy, before: tuple[Codes, Codes]
+    ) -> Snapshot:
+        """The table with these cells as they were published.
+
+        before  (sensitive attributes, people), (insensitive columns, people): codes published, in the table's domains
+        """
+        sensitive, plain, table = snapshot.sensitive.copy(), snapshot.plain.copy(), snapshot.insensitive
+        exact = None if snapshot.exact is None else snapshot.exact.copy()
+        for name, corrected in self.cells.items():
+            rows = np.flatnonzero(corrected)
+            if name in snapshot.sensitive_names:
+                place = snapshot.sensitive_names.index(name)
+                sensitive[place, rows] = before[0][place, number[rows]]
+                if exact is not None:
+                    exact[place, rows] = sensitive[place, rows]
+            elif len(rows):
+                place = snapshot.plain_names.index(name)
+                plain[place, rows] = before[1][place, number[rows]]
+                both = continued(table[name], snapshot.plain_domains[place], plain[place, rows])
+                chosen = np.arange(len(snapshot))
+                chosen[rows] = len(snapshot) + np.arange(len(rows))
+                table = table.set_column(table.column_names.index(name), name, both.take(pa.array(chosen)))
+        quasi, rows = snapshot.quasi.copy(), np.flatnonzero(self.quasi)
+        lasting = np.flatnonzero([not attribute.changes for attribute in policy.quasi_identifiers.values()])
+        for memory, at in _visits(state, number[rows]):
+            lo, hi = boxes_of(memory, snapshot.quasi_names, snapshot.domains)
+            here, box = np.ix_(lasting, rows[at >= 0]), np.ix_(lasting, at[at >= 0])
+            quasi[here] = np.clip(quasi[here], lo[box], hi[box])
+        return replace(snapshot, sensitive=sensitive, plain=plain, insensitive=table, quasi=quasi, exact=exact)
+
     def _quasi(
         self, snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy
     ) -> Sequence[tuple[str | None, Mask]]:
@@ -80,8 +143,7 @@ class Corrections:
             outside = np.zeros(len(self.quasi), np.bool_)
             names = snapshot.quasi_domains[axis].names[0]
             now = [names[code] for code in snapshot.quasi[axis, rows].tolist()]
-            for release, memory in enumerate(state.releases):
-                at = state.path[state.trajectory[number[rows]], release]
+            for memory, at in _visits(state, number[rows]):
                 code = _codes(memory.domains[name], now)
                 outside[rows] |= (at >= 0) & ((code < memory.lo[axis, at]) | (code > memory.hi[axis, at]))
             told |= outside
@@ -89,10 +151,21 @@ class Corrections:
         return [*columns, (None, self.quasi & ~told)]
 
 
+def _visits(state: State, people: NDArray[np.int64]) -> Iterator[tuple[Memory, Codes]]:
+    """Every release, and the class that each of these people had in it, -1 for none."""
+    for release, memory in enumerate(state.releases):
+        yield memory, state.path[state.trajectory[people], release]
+
+
 def _codes(domain: Hierarchy, names: Sequence[str]) -> NDArray[np.int64]:
     """The codes of leaves by name; -1 for what was no leaf then, so that nobody can have had it."""
     place = {name: code for code, name in enumerate(domain.names[0])}
     return np.array([place.get(name, -1) for name in names], np.int64)
+
+
+def _some(rows: Mask, k: int) -> str:
+    count = int(np.count_nonzero(rows))
+    return f"{count:,}" if count >= k else f"fewer than {k}"
 
 
 def _problem(rows: Mask, name: str | None, snapshot: Snapshot) -> Problem | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sequester.arrays import row_groups
 from sequester.domain import notation
 from sequester.domain.formulas import escape, escape_name
+from sequester.domain.grid import is_whole, snapped
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.ingest.snapshot import Snapshot
@@ -38,10 +39,11 @@ def shuffle_rows(member: NDArray[np.int32], *, seed: int | None) -> NDArray[np.i
 def as_printed(classes: Classes, domains: Sequence[Hierarchy], *, numbers: Numbers) -> Classes:
     """The classes that can be told apart once they are written: those with the same cells are one, with both boxes.
 
-    Two intervals may have the same middle. A number that may be missing is written as bounds or a middle that are
-    empty, which excludes no value: its side is everything.
+    The ends of intervals are moved outwards to the grid of their domain, so that they are nobody's own value; what is
+    written by the name of a group shows no end. Two intervals may have the same middle. A number that may be missing is
+    written as bounds or a middle that are empty, which excludes no value: its side is everything.
     """
-    lo, hi = classes.lo, classes.hi
+    lo, hi = _snapped(classes, domains, numbers)
     keys = np.empty((2 * len(domains), len(classes)), np.int32)
     for axis, domain in enumerate(domains):
         keys[2 * axis], keys[2 * axis + 1] = lo[axis], hi[axis]
@@ -55,13 +57,28 @@ def as_printed(classes: Classes, domains: Sequence[Hierarchy], *, numbers: Numbe
             keys[2 * axis + 1] = 0
     group, first = row_groups(keys)
     if len(first) == len(classes):
-        return replace(classes, lo=lo)
+        return replace(classes, lo=lo, hi=hi)
     low, high = lo[:, first], hi[:, first]
     for axis in range(len(domains)):
         np.minimum.at(low[axis], group, lo[axis])
         np.maximum.at(high[axis], group, hi[axis])
     member = np.append(group, -1).astype(np.int32)[classes.member]
     return replace(classes, member=member, lo=low, hi=high)
+
+
+def _snapped(
+    classes: Classes, domains: Sequence[Hierarchy], numbers: Numbers
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The boxes of classes, with ends of intervals on the grid."""
+    lo, hi = classes.lo.copy(), classes.hi.copy()
+    for axis, domain in enumerate(domains):
+        by_name = not kind_of(domain).numeric or numbers == "interval"
+        if by_name and classes.levels is not None:
+            continue
+        low, high = snapped(domain, lo[axis], hi[axis])
+        named = by_name & domain.is_group(lo[axis], hi[axis])
+        lo[axis], hi[axis] = np.where(named, lo[axis], low), np.where(named, hi[axis], high)
+    return lo, hi
 
 
 def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], *, numbers: Numbers) -> pa.Table:
@@ -129,9 +146,11 @@ def _numeric(
     if numbers == "midpoint":
         return {name: pa.array(_middle(domain, lo, hi)[member], from_pandas=True)}
     low, high = _ends(domain, lo, hi)
+    sides = {f"{name}_min": low[member], f"{name}_max": high[member]}
+    # By what is published alone: others may have fractions.
+    whole = all(is_whole(side[~np.isnan(side)]) for side in sides.values())
     return {
-        f"{name}_min": pa.array(low[member], from_pandas=True),
-        f"{name}_max": pa.array(high[member], from_pandas=True),
+        end: pa.array(side, from_pandas=True).cast(pa.int64() if whole else pa.float64()) for end, side in sides.items()
     }
 
 
@@ -144,5 +163,6 @@ def _ends(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> tu
 
 def _middle(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> Floats:
     low, high = _ends(domain, lo, hi)
-    middle: Floats = low / 2 + high / 2
-    return middle
+    # Fifteen digits are what a decimal number keeps: the sum of two may have noise behind them.
+    middles, place = np.unique(low / 2 + high / 2, return_inverse=True)
+    return np.array([float(f"{middle:.15g}") for middle in middles.tolist()])[place]

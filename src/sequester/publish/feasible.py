@@ -8,6 +8,8 @@ never says who: to choose people by their values would publish these values.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +17,18 @@ from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Requirement
 
 
-def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int) -> bool:
-    """Whether these people, given by their (attributes, people) codes, can be seen to come or go as a set.
+class Obstacle(NamedTuple):
+    """Why people cannot be seen as a set: too few are `observed`, or the share of a value of an attribute is."""
+
+    attribute: str
+    required: float
+    observed: float
+
+
+def obstacles(
+    requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int
+) -> tuple[Obstacle, ...]:
+    """What keeps these people, given by their (attributes, people) codes, from being seen to come or go as a set.
 
     Less than the `fewest` that may be inferred may where none of them has a bounded value, though values are bounded
     (`guarded`). Nobody always may.
@@ -26,8 +38,16 @@ def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, gua
     bounds = [(view, bound) for view in views if (bound := view.criterion(Confidence)) is not None]
     if 0 < people < fewest:
         limits = [np.array([bound < 1 for bound in confidence.bounds])[view.codes] for view, confidence in bounds]
-        return guarded and not any(limit.any() for limit in limits)
-    return all(
-        bool(confidence.holds(np.bincount(view.codes, minlength=view.size)[None, :]).all())
-        for view, confidence in bounds
-    )
+        may = guarded and not any(limit.any() for limit in limits)
+        return () if may else (Obstacle("", float(fewest), float(people)),)
+    found = []
+    for view, confidence in bounds:
+        counts = np.bincount(view.codes, minlength=view.size)[None, :]
+        if not bool(confidence.holds(counts).all()):
+            found.append(Obstacle(view.name, *confidence.worst(counts)))
+    return tuple(found)
+
+
+def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int) -> bool:
+    """Whether nothing keeps these people from being seen to come or go as a set."""
+    return not obstacles(requirement, sensitive, guarded=guarded, fewest=fewest)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sequester.drafts import draft_beside
 from sequester.errors import DataError, Problem
+from sequester.log import tell
 from sequester.outputs import output_of
 from sequester.regular import digest_of
 
@@ -19,13 +20,21 @@ if TYPE_CHECKING:
 
 
 def write_file(
-    table: pa.Table, path: Path, *, force: bool = False, check: Callable[[Path], None] | None = None
+    table: pa.Table,
+    path: Path,
+    *,
+    force: bool = False,
+    check: Callable[[Path], None] | None = None,
+    mode: int | None = None,
 ) -> Path:
-    """Write one table; the suffix is the format. `check` may refuse the file before it gets its name."""
+    """Write one table; the suffix is the format. `check` may refuse the file before it gets its name; `mode` is who
+    may read it, by default as the system has it."""
     _refuse_existing(path, force=force)
     with _staged(path) as folder:
         draft = folder / path.name
         _write(table, draft)
+        if mode is not None:
+            draft.chmod(mode)
         if check is not None:
             check(draft)
         draft.replace(path)
@@ -37,7 +46,7 @@ def write_folder(
     path: Path,
     table: pa.Table,
     data: str,
-    texts: Mapping[str, str],
+    texts: Mapping[str, str | Callable[[str], str]],
     *,
     force: bool = False,
     known: Collection[str] = (),
@@ -45,6 +54,7 @@ def write_folder(
 ) -> list[Path]:
     """Write a folder with one table and some text files; returns the files.
 
+    A text that is called is given the digest of the table.
     `force` replaces a folder of the same kind only: all the text files, the table, and perhaps what is in `known`.
     `check` may refuse the table before the folder gets its name.
     """
@@ -60,7 +70,8 @@ def write_folder(
         if check is not None:
             check(draft / data)
         for name, text in texts.items():
-            (draft / name).write_text(text, encoding="utf-8")
+            said = text if isinstance(text, str) else text(digest_of(draft / data))
+            (draft / name).write_text(said, encoding="utf-8", newline="")
             _flush(draft / name)
         if place.exists():
             # A folder cannot replace one that is not empty; the old one goes only when the new one is in its place.
@@ -135,6 +146,7 @@ def show_folder(path: Path) -> Path:
         message = f"is recorded, but could not be shown: {error.strerror}. The next command does it"
         raise DataError(Problem(message, file=str(path))) from None
     _flush_names(path.parent)
+    tell("files", "shown", folder=path)
     return path
 
 
@@ -152,6 +164,7 @@ def _write(table: pa.Table, path: Path) -> None:
     if not fits:
         raise DataError(f"a column has values that a {path.suffix[1:]} file cannot hold; convert it or leave it out")
     _flush(path)
+    tell("files", "wrote", file=path, rows=table.num_rows)
 
 
 @contextlib.contextmanager

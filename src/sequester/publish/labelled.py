@@ -183,7 +183,7 @@ def _all_values(snapshot: Snapshot, policy: Policy, like: Codes) -> Codes:
     for place, (name, attribute) in enumerate(policy.sensitive.items()):
         domain = snapshot.sensitive_domains[place]
         published = grades_of(attribute, domain, name) if attribute.is_graded else np.arange(domain.size)
-        columns.append(np.unique(published) if attribute.values == "permanent" else like[place])
+        columns.append(np.unique(published) if attribute.stays else like[place])
     if math.prod(map(len, columns)) > _MOST_LABELS:
         raise GuaranteeError(
             f"blind pods draw from all combinations of values, and there are more than {_MOST_LABELS:,}: protect fewer "

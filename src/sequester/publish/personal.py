@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 def as_published(
     snapshot: Snapshot, policy: Policy, number: NDArray[np.int64], before: NDArray[np.int32]
 ) -> tuple[Snapshot, int]:
-    """The snapshot with permanent graded values as they were published before, and for how many that is too fine now.
+    """The snapshot with first values, and permanent graded ones, as they were published before, and for how many graded
+    ones that is too fine now.
 
     What was published about a person stays as it was: a node in place of a value that is known hides nothing, and two
     versions of one value would say which row is hers. `number` is the person of each record, -1 for a new one;
     `before` (sensitive attributes, people) what was published.
     """
-    graded = [p for p, a in enumerate(policy.sensitive.values()) if a.is_graded and a.values == "permanent"]
+    snapshot = _first_values(snapshot, policy, number, before)
+    graded = [p for p, a in enumerate(policy.sensitive.values()) if a.is_graded and a.stays]
     known = np.flatnonzero(number >= 0)
     if not graded or not len(known) or snapshot.exact is None:
         return snapshot, 0
@@ -42,6 +44,20 @@ def as_published(
         sensitive[place, known] = np.where(fits, old, new)
         late |= fits & (new != old) & nesting(domain, new, old)[0]
     return replace(snapshot, sensitive=sensitive), int(np.count_nonzero(late))
+
+
+def _first_values(snapshot: Snapshot, policy: Policy, number: NDArray[np.int64], before: NDArray[np.int32]) -> Snapshot:
+    """The snapshot in which everybody published before has what was published of values of which the first is kept."""
+    kept = [place for place, attribute in enumerate(policy.sensitive.values()) if attribute.values == "first"]
+    known = np.flatnonzero(number >= 0)
+    if not kept or not len(known):
+        return snapshot
+    sensitive, exact = snapshot.sensitive.copy(), None if snapshot.exact is None else snapshot.exact.copy()
+    for place in kept:
+        sensitive[place, known] = before[place, number[known]]
+        if exact is not None:
+            exact[place, known] = sensitive[place, known]
+    return replace(snapshot, sensitive=sensitive, exact=exact)
 
 
 def personal_of(census: Census, roster: Roster) -> Personal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -10,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sequester.attacks.untried import Untried
+from sequester.causes import Cause, Relaxation
 from sequester.errors import DataError
 from sequester.ledger.state import folder_name
 from sequester.publish.saved import FORMAT, read_saved
+from sequester.publish.since_last import SinceLast
+from sequester.viewable import Viewable
 
 if TYPE_CHECKING:
     from sequester.publish.candidate import Candidate
@@ -37,12 +39,14 @@ class Waiting:
     retained   people who left and are kept in the release, in their last class
     left_out   records that are not published and not waited for
     oldest     for how many releases the longest has waited by now
+    corrected  people with corrected cells, who are published as they were
     """
 
     held: int = 0
     retained: int = 0
     left_out: int = 0
     oldest: int = 0
+    corrected: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ class Check:
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Viewable):
     """The next release, made and judged but known to nobody.
 
     head, fingerprint, input_digest  the ledger, the policy and the data it was made for; if one moved it is stale
@@ -150,6 +154,9 @@ class Plan:
                                      plan that was edited does not bear it
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
+    why                              what makes somebody wait, classes coarse, rows be about nobody
+    relaxations                      what keys of the policy would buy if they asked for less, where that was asked for
+    since_last                       this release beside the last one
     """
 
     series: str
@@ -182,6 +189,9 @@ class Plan:
     people: int = 0
     pods: PodFigures | None = None
     seal: str = ""
+    why: tuple[Cause, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    since_last: SinceLast | None = None
     candidate: Candidate | None = field(default=None, compare=False)
 
     @property
@@ -210,6 +220,9 @@ class Plan:
         raw["levers"], raw["notes"] = dict(self.levers), list(self.notes)
         raw["untried"] = [one.to_dict() for one in self.untried]
         raw["pods"] = None if self.pods is None else asdict(self.pods)
+        raw["why"] = [cause.to_dict() for cause in self.why]
+        raw["relaxations"] = [one.to_dict() for one in self.relaxations]
+        raw["since_last"] = None if self.since_last is None else self.since_last.to_dict()
         return {**raw, "holds": self.holds}
 
     def signed(self) -> bytes:
@@ -224,7 +237,15 @@ class Plan:
         if pods is not None and plan.pods is not None:
             pods = replace(pods, facts=plan.pods.facts)
         return replace(
-            self, source=plan.source, loss=plan.loss, levers=plan.levers, notes=plan.notes, pods=pods, seal=plan.seal
+            self,
+            source=plan.source,
+            loss=plan.loss,
+            levers=plan.levers,
+            notes=plan.notes,
+            pods=pods,
+            seal=plan.seal,
+            why=plan.why,
+            relaxations=plan.relaxations,
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -252,26 +273,12 @@ class Plan:
         raw["personal"] = Personal(**raw["personal"])
         raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
         raw["pods"] = PodFigures.from_dict(raw["pods"])
+        raw["why"] = tuple(map(Cause.from_dict, raw["why"]))
+        raw["relaxations"] = tuple(Relaxation(**one) for one in raw["relaxations"])
+        raw["since_last"] = SinceLast.from_dict(raw["since_last"])
         raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
         return cls(**raw)
 
     def __repr__(self) -> str:
         verdict = "holds" if self.holds else f"{self.findings} findings"
         return f"<Plan {self.folder} of {self.series}: {self.records} records in {self.classes} classes, {verdict}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(check.attack)}</td><td>{check.about}</td><td>{check.adversary}</td>"
-            f"<td>{_text(check.required)}</td><td>{_text(check.reached)}</td>"
-            f"<td>{'holds' if check.holds else 'broken'}</td></tr>"
-            for check in self.checks
-        )
-        head = f"<p><b>{html.escape(self.folder)}</b>: {self.records} records in {self.classes} classes</p>"
-        heads = "".join(f"<th>{name}</th>" for name in ("attack", "about", "adversary", "required", "reached", ""))
-        left = "".join(f"<li>{html.escape(str(one))}</li>" for one in self.untried)
-        untried = f"<p>Not tried, and so not promised:</p><ul>{left}</ul>" if left else ""
-        return f"{head}<table><tr>{heads}</tr>{rows}</table>{untried}"
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.attack import Audited
-from sequester.errors import DataError
+from sequester.causes import Cause, Relaxation
+from sequester.domain.kinds import kind_of
+from sequester.errors import DataError, GuaranteeError
 from sequester.ingest.encode import encode, encode_list, encode_next
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import Entry, State
+from sequester.log import Stages
 from sequester.policy.fingerprint import fingerprint
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief, Progress
@@ -26,8 +30,11 @@ from sequester.publish.meaning import check_boxes
 from sequester.publish.personal import gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import Price, checks_of, pods_of
+from sequester.publish.relax import relax
 from sequester.publish.repeated import name_taken, note_repeated, repeats
+from sequester.publish.since_last import since_last
 
+_WRITTEN = {"bounds": "two columns", "interval": "intervals", "midpoint": "their middle"}
 _STAGES = ("reading", "matching people", "anonymizing", "comparing")
 
 
@@ -40,6 +47,7 @@ class Request:
     everybody_is_new    nobody in the table need be recognised
     show_values         errors may carry offending values
     priced              whether the plan compares what the release costs; what is published does not depend on it
+    why                 whether it also prices what keys of the policy would buy if they asked for less
     """
 
     source: Any
@@ -50,15 +58,12 @@ class Request:
     show_values: bool = False
     name: str = ""
     priced: bool = True
+    why: bool = False
 
 
 def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None = None) -> Plan:
     """The next release as a plan, with everything needed to publish it."""
-
-    def tell(stage: int) -> None:
-        if progress is not None:
-            progress(_STAGES[stage], stage, len(_STAGES))
-
+    tell = Stages("publish", _STAGES, progress)
     tell(0)
     state, entries = ledger.load(), ledger.releases()
     snapshot, registered, listed = _read(request, policy, state, entries)
@@ -77,9 +82,22 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         audited=_audited(entries, policy),
         progress=progress,
     )
-    candidate = make_candidate(census, state, brief)
+
+    def priced(causes: Sequence[Cause]) -> tuple[Relaxation, ...]:
+        def remake(other: Policy) -> Brief:
+            changed = Brief.of(other, census.snapshot, brief.draws)
+            return replace(changed, name=brief.name, registered=registered, audited=_audited(entries, other))
+
+        return relax(census, state, brief, causes, remake) if request.why else ()
+
+    try:
+        candidate = make_candidate(census, state, brief)
+    except GuaranteeError as error:
+        error.relaxations = priced(error.causes)
+        raise
     tell(3)
-    price = Price.of(candidate, brief) if request.priced else Price()
+    price = Price.of(candidate, brief, thorough=request.why) if request.priced else Price()
+    tell.done(release=number, records=len(candidate.order), classes=len(candidate.classes))
     return Plan(
         series=policy.series,
         number=number,
@@ -106,10 +124,13 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         findings=len(candidate.audit.findings),
         loss=price.loss,
         levers=price.levers,
-        notes=(*note_repeated(repeated), *notes, *candidate.notes, *price.notes),
+        notes=(*note_repeated(repeated), *_note_written(entries, policy), *notes, *candidate.notes, *price.notes),
         untried=candidate.audit.untried,
         everybody_is_new=request.everybody_is_new,
         repeats=None if repeated is None else repeated.number,
+        why=price.why,
+        relaxations=priced(price.why),
+        since_last=since_last(candidate),
         candidate=candidate,
     )
 
@@ -138,6 +159,18 @@ def _audited(entries: Sequence[Entry], policy: Policy) -> Audited | None:
         return None
     reached = {check["attack"]: check["reached"] for check in entries[-1].summary["checks"]}
     return Audited(len(entries), {attack: value for attack, value in reached.items() if value is not None})
+
+
+def _note_written(entries: Sequence[Entry], policy: Policy) -> tuple[str, ...]:
+    """What a plan notes where numbers are not written as in the last release: analysts look for other columns."""
+    before = None if not entries else json.loads(entries[-1].policy_text).get("output", {}).get("numbers")
+    numeric = any(kind_of(attribute).numeric for attribute in policy.quasi_identifiers.values())
+    if not numeric or before not in _WRITTEN or before == policy.output.numbers:
+        return ()
+    return (
+        f"numbers are written as {_WRITTEN[policy.output.numbers]} now, and as {_WRITTEN[before]} in the last release; "
+        f"`output: {{numbers: {before}}}` keeps them as they were",
+    )
 
 
 def _moved(candidate: Candidate) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 
 from sequester.attacks.audit import Audit
 from sequester.attacks.registry import attack_of
+from sequester.causes import Cause
 from sequester.errors import GuaranteeError
+from sequester.methods.classes import Classes
 from sequester.methods.method import Task
 from sequester.methods.registry import cut_by_gain, merge_next
 from sequester.metrics.loss import ail, losses
@@ -20,6 +22,7 @@ from sequester.publish.brief import Brief
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Check, PodFigures
 from sequester.publish.roster import must_hide
+from sequester.publish.why import causes_of
 
 _SHOWN = ("ail", "ncp", "dm")
 
@@ -32,39 +35,51 @@ class Price:
     levers  expected loss of the newcomers if they are collected first
     others  figures of releases nearby, by name
     notes   what the method has to say
+    why     what makes the release less than the table
     """
 
     loss: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     levers: Mapping[str, float] = field(default_factory=dict)
     others: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    why: tuple[Cause, ...] = ()
 
     @classmethod
-    def of(cls, candidate: Candidate, brief: Brief) -> Price:
-        """The price of a release; nothing of it is published, and nothing published depends on it."""
+    def of(cls, candidate: Candidate, brief: Brief, *, thorough: bool = False) -> Price:
+        """The price of a release; nothing of it is published, and nothing published depends on it.
+
+        `thorough`: why it is what it is, is asked of a large table, too.
+        """
         task, classes = candidate.lineup.task, candidate.lineup.seated or candidate.classes
+        versions = _versions(candidate, brief)
         return cls(
-            loss=compare(candidate, brief),
+            loss=compare(versions, candidate),
             levers=levers(candidate, brief),
             others=brief.method.others(task, classes),
             notes=brief.method.notes(task, candidate.classes, candidate.histories),
+            why=causes_of(candidate, brief, static=versions.get("static"), thorough=thorough),
         )
 
 
-def compare(candidate: Candidate, brief: Brief) -> dict[str, dict[str, float]]:
-    """Losses of the release, of the same records as if nothing had been published before, and of merge."""
-    task, records = candidate.lineup.task, candidate.records
-    versions = {"release": candidate.of_people}
+def _versions(candidate: Candidate, brief: Brief) -> dict[str, Classes]:
+    """The release, the same records as if nothing had been published before, and their merge, all as written."""
+    task, records, versions = candidate.lineup.task, candidate.records, {"release": candidate.of_people}
     if candidate.seats is not None:
         # About people, and whatever was published before: pods cost something in a first release, too.
         with contextlib.suppress(GuaranteeError):
-            versions["static"] = brief.method.first(task)
+            versions["static"] = brief.printed(brief.method.first(task), records)
     elif len(candidate.past.first):
-        versions["static"] = brief.method.first(task)
+        versions["static"] = brief.printed(brief.method.first(task), records)
         # Where nobody was held back there may be no merge that is safe; where values change, none is.
         if must_hide(brief.policy):
             with contextlib.suppress(GuaranteeError):
-                versions["merge"] = candidate.merged or merge_next(task)
+                versions["merge"] = brief.printed(candidate.merged or merge_next(task), records)
+    return versions
+
+
+def compare(versions: Mapping[str, Classes], candidate: Candidate) -> dict[str, dict[str, float]]:
+    """What each of these loses."""
+    records = candidate.records
     return {
         name: {
             metric: value

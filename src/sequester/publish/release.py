@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from sequester.policy.model import Policy
 from sequester.publish.emit import for_file
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.files import write_file, write_folder
+from sequester.viewable import Viewable
 
 # Losses that depend on nothing but the sizes of classes.
 _SIZES = ("dm", "dm_normalized", "class_size")
 
 
-class Release:
+class Release(Viewable):
     """One anonymized table with its measures. Only `members()` knows who is who, and it is never written."""
 
     def __init__(
@@ -103,6 +104,7 @@ class Release:
         are not in it leave no trace.
         """
         from sequester import __version__
+        from sequester.report.columns import columns_of
 
         measured = self.published.to_dict()
         for private in ("suppressed", "query_error"):
@@ -113,15 +115,13 @@ class Release:
         measured["promises"] = [
             {**promise, "about": "each release", "against": "outsider"} for promise in measured["promises"]
         ]
-        roles = {name: attribute.role for name, attribute in self.policy.attributes.items()}
         return {
             "series": self.policy.series,
             **self.facts,
             "sequester": __version__,
             "method": self.policy.method.model_dump(),
-            "columns": [
-                {"name": name, "role": roles.get(name, "quasi-identifier")} for name in self.table.column_names
-            ],
+            "output": self.policy.output.model_dump(mode="json"),
+            "columns": columns_of(self.policy, self.table),
             **measured,
             **({} if self._weights is None else {"weights": dict(self._weights)}),
             "holds": self.holds,
@@ -147,8 +147,14 @@ class Release:
         path = Path(path)
         if path.name.endswith(SUFFIXES):
             return [write_file(self.as_written(path.name), path, force=force, check=self._check)]
-        texts = {"release.json": self.to_json() + "\n", "dictionary.csv": self.dictionary()}
-        data = data_file(self.policy.output.format)
+        data, words = data_file(self.policy.output.format), self.dictionary()
+
+        def facts(digest: str) -> str:
+            digests = {data: digest, "dictionary.csv": hashlib.sha256(words.encode()).hexdigest()}
+            told = {**self.to_dict(), "digests": digests, "data": data}
+            return json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+        texts: dict[str, str | Callable[[str], str]] = {"release.json": facts, "dictionary.csv": words}
         # A release of an earlier version has no dictionary.
         known = (*map(data_file, OUTPUTS), "dictionary.csv")
         return write_folder(path, self.as_written(data), data, texts, force=force, known=known, check=self._check)
@@ -165,25 +171,34 @@ class Release:
     def __repr__(self) -> str:
         return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"
 
-    def _repr_html_(self) -> str:
-        return f"<p><b>{html.escape(self.policy.series)}</b></p>{self.measurement._repr_html_()}"
-
 
 def weights(
     classes: Classes, people: NDArray[np.bool_], order: NDArray[np.int64], policy: Policy
 ) -> dict[str, dict[str, float] | float]:
     """How many people a row stands for, where some rows are decoys: of the table, and of classes where it differs.
 
-    A class is named by its first row in the published order, counted from 1. Classes of fewer than k people have the
-    weight of the table, so that no smaller number can be told.
+    A class is named by its first row in the published order, counted from 1. Classes of fewer than k people share one
+    weight, with larger ones where it takes them: of at least two classes and k people only the sum can be told, also
+    by whoever subtracts all others from the table. Weights add up to the people of the table.
     """
     member, rows = classes.member[order], classes.size
     of_people = np.bincount(classes.member[people], minlength=len(classes))
-    whole = float(people.mean())
-    weight = np.where(of_people < policy.protect.k, whole, of_people / rows)
+    weight = of_people / rows
+    few = _told_together(of_people, policy.protect.k)
+    weight[few] = of_people[few].sum() / max(rows[few].sum(), 1)
     first = np.unique(member, return_index=True)[1]
     other = np.flatnonzero(weight != 1)
     named = {
         str(row + 1): round(float(weight[number]), 6) for row, number in sorted(zip(first[other], other, strict=True))
     }
-    return {"table": round(whole, 6), "classes": named}
+    return {"table": round(float(people.mean()), 6), "classes": named}
+
+
+def _told_together(of_people: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """The classes of fewer than k people and, until they are two with k people, those with the fewest after them."""
+    order = np.argsort(of_people, kind="stable")
+    count = int(np.count_nonzero(of_people < k))
+    if count:
+        count = max(count, min(2, len(order)))
+        count = min(max(count, int(np.searchsorted(np.cumsum(of_people[order]), k)) + 1), len(order))
+    return order[:count]

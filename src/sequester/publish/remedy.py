@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sequester.attacks.audit import Audit
+from sequester.causes import SERIES, Cause, What
 from sequester.errors import GuaranteeError
 from sequester.methods.classes import Classes
 from sequester.methods.registry import merge_next
 from sequester.metrics.loss import ail
 from sequester.publish.brief import Brief
+from sequester.publish.keys import by_attack
 from sequester.publish.lineup import Lineup
 from sequester.publish.repair import as_one, fall_back, join, unsafe_classes
 
@@ -24,10 +26,12 @@ class Remedy(Protocol):
 
     classes  to be judged now
     merged   Byun's merge of the same rows, where it was made, as it is before it is printed
+    causes   why they are not those that the method made
     """
 
     classes: Classes
     merged: Classes | None
+    causes: tuple[Cause, ...]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -59,6 +63,7 @@ class Merging:
         self._printed: Classes | None = None
         self.merged: Classes | None = None
         self.notes: tuple[str, ...] = ()
+        self.causes: tuple[Cause, ...] = ()
         task, method = lineup.task, brief.method
         if made is not None or not len(lineup.past.first) or not method.merges(brief.policy.method):
             self.classes = self._print(made or method.next(task))
@@ -74,14 +79,15 @@ class Merging:
         self._tries += 1
         if self.classes is self._printed and self._own is not None and self._tries <= self.TRIES:
             # The merge was only cheaper: what the method made may be safe where it is not.
-            self.classes, self._own, self.notes = self._own, None, ()
+            self.classes, self._own, self.notes, self.causes = self._own, None, (), ()
             return
         if self._tries > self.TRIES or self._brief.method.repairs is None or self.classes is self._printed:
-            raise _no_safe_classes(audit)
+            raise _no_safe_classes(audit).explained(_reached("refused", audit, self._lineup, self._brief))
         if self._printed is None:
             self.merged = merge_next(self._lineup.task)
             self._printed = self._print(self.merged)
         self.notes = ("parts of the release were found unsafe by the audit and fell back to their merge",)
+        self.causes = _with_new(self.causes, _reached("merged", audit, self._lineup, self._brief))
         if self._tries == self.TRIES:
             self.classes = self._printed
         else:
@@ -99,6 +105,9 @@ class Merging:
             raise AssertionError("where neither is made, that is refused")
         why = f"the classes of {name} would lose more" if own is not None else f"{name} finds no safe classes"
         self.notes = (f"the classes of the last release are kept as they are (merge): {why}",)
+        self.causes = (
+            Cause("merged", SERIES, who=f"the classes of the last release are kept: {why}", keys=("method",)),
+        )
         return merged
 
     def _lost(self, classes: Classes) -> float:
@@ -114,6 +123,7 @@ class Joining:
         self._lineup, self._brief, self._tries, self._joined = lineup, brief, 0, 0
         self.classes = classes
         self.merged: Classes | None = None
+        self.causes: tuple[Cause, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -133,13 +143,14 @@ class Joining:
         self._tries += 1
         before, lineup = self.classes, self._lineup
         if self._tries > self.TRIES or len(before) == 1:
-            raise _no_safe_pods(audit)
+            raise _no_safe_pods(audit).explained(_reached("refused", audit, lineup, self._brief))
         if self._tries == self.TRIES or not audit.findings:
             coarser = as_one(before)
         else:
             hit = unsafe_classes(lineup.past, before, audit.findings)
             coarser = join(before, lineup.records.quasi_domains, hit)
         self._joined += len(before) - len(coarser)
+        self.causes = _with_new(self.causes, _reached("merged", audit, lineup, self._brief))
         self.classes = self._brief.printed(coarser, lineup.records)
 
 
@@ -158,6 +169,24 @@ def beside_merge(make: Callable[[], Classes], merge: Callable[[], Classes]) -> t
         if refused is not None:
             raise refused from None
     return own, merged
+
+
+def _reached(what: What, audit: Audit, lineup: Lineup, brief: Brief) -> tuple[Cause, ...]:
+    """What works on classes that are not published, or would not have been but for the remedy."""
+    return by_attack(what, audit, brief.policy, release=len(lineup.past.first) + 1, keys=_spared(what, brief))
+
+
+def _with_new(causes: tuple[Cause, ...], more: tuple[Cause, ...]) -> tuple[Cause, ...]:
+    """Causes and those of another attack or attribute; what is found again, of what is left, was told already."""
+    known = {(cause.attack, cause.attribute) for cause in causes}
+    return (*causes, *(cause for cause in more if (cause.attack, cause.attribute) not in known))
+
+
+def _spared(what: What, brief: Brief) -> tuple[str, ...]:
+    """What else would help beside promising less."""
+    if brief.method.seats:
+        return ("decoys", "protect.lineage")
+    return ("method", "infeasible") if what == "refused" and brief.policy.infeasible == "refuse" else ("method",)
 
 
 def _no_safe_classes(audit: Audit) -> GuaranteeError:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.causes import SERIES, Cause, What
 from sequester.errors import GuaranteeError
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
-from sequester.publish.feasible import may_be_hidden
+from sequester.publish.feasible import Obstacle, may_be_hidden, obstacles
+from sequester.publish.keys import all_keys, declared, keys_of
 from sequester.publish.plan import Waiting
 
 Integers = NDArray[np.int64]
@@ -72,6 +74,7 @@ class Roster:
             retained=len(self.retained),
             left_out=len(self.left_out) + census.snapshot.left_out,
             oldest=int(census.patience[self.held].max(initial=-1)) + 1,
+            corrected=census.corrected,
         )
 
 
@@ -122,14 +125,87 @@ def may_move(census: Census, move: Move, brief: Brief) -> bool:
     return all(may_be_hidden(brief.requirement, people, guarded=guarded, fewest=fewest) for people in sets)
 
 
+def _kinds(census: Census, move: Move | None = None) -> list[tuple[str, NDArray[np.int32]]]:
+    """Kinds of people who come or go, and their sensitive codes; with a move, those that it does not let."""
+    now, before = census.snapshot.sensitive, census.values
+    kinds = (
+        ("newcomers", now[:, census.newcomers], move is None or not move.newcomers),
+        ("people who returned", now[:, census.returners], move is None or not move.returners),
+        ("people who left", before[:, census.leavers], move is None or not move.leavers),
+    )
+    return [(kind, codes) for kind, codes, stuck in kinds if stuck]
+
+
+def waits(census: Census, move: Move, brief: Brief, refused: GuaranteeError | None) -> tuple[Cause, ...]:
+    """Why those wait whom a move does not let come or go; `refused` is what became of one that would have."""
+    what: What = "left out" if brief.policy.infeasible == "suppress" else "waiting"
+    causes: list[Cause] = []
+    for kind, codes in _kinds(census, move):
+        if codes.shape[1]:
+            found = _in_the_way(what, kind, codes, brief)
+            causes += found or _as_refused(Cause(what, SERIES, who=kind, people=codes.shape[1]), refused, brief.policy)
+    return tuple(causes)
+
+
+def _in_the_way(what: What, kind: str, codes: NDArray[np.int32], brief: Brief) -> list[Cause]:
+    """What keeps people of one kind from being seen as a set."""
+    policy = brief.policy
+    found = obstacles(brief.requirement, codes, guarded=policy.bounds_values, fewest=policy.protect.fewest)
+    # Elements of one attribute are not told apart: their names are values.
+    worst: dict[str, Obstacle] = {}
+    for one in found:
+        if one.attribute not in worst or one.observed > worst[one.attribute].observed:
+            worst[one.attribute] = one
+    return [
+        Cause(
+            what,
+            "difference",
+            one.attribute,
+            who=kind,
+            people=codes.shape[1],
+            required=one.required,
+            observed=None if one.attribute else one.observed,
+            keys=keys_of(policy, "difference", declared(policy, one.attribute), about_value=bool(one.attribute)),
+        )
+        for one in worst.values()
+    ]
+
+
+def _as_refused(cause: Cause, refused: GuaranteeError | None, policy: Policy) -> list[Cause]:
+    """Where people could be seen as a set: what works even on one class with them, or that no classes were found."""
+    if refused is not None and refused.causes:
+        return [replace(cause, attack=one.attack, attribute=one.attribute, keys=one.keys) for one in refused.causes]
+    return [replace(cause, keys=all_keys(policy))]
+
+
+def explain(error: GuaranteeError, census: Census, brief: Brief) -> GuaranteeError:
+    """A refusal with what is in the way: of who comes and goes, of the table as one class, or what it says itself."""
+    if error.causes:
+        return error
+    policy, causes = brief.policy, []
+    if _hides(brief) and len(census.last):
+        for kind, codes in _kinds(census):
+            causes += _in_the_way("refused", kind, codes, brief)
+    if policy.infeasible == "refuse":
+        causes = [replace(one, keys=(*one.keys, "infeasible")) for one in causes]
+    snapshot = census.snapshot
+    whole = replace(brief.requirement, k_map=None).check(np.zeros(len(snapshot), np.int32), snapshot.sensitive)
+    for outcome in whole if len(snapshot) else ():
+        if not outcome.holds:
+            view = outcome.view or ""
+            keys = keys_of(policy, outcome.name, declared(policy, view))
+            cause = Cause("refused", outcome.name, view, who="the table as one class", keys=keys)
+            causes.append(replace(cause, required=outcome.required, observed=outcome.observed))
+    if not causes:
+        required, observed = (one if isinstance(one, int | float) else None for one in (error.required, error.observed))
+        keys = ("protect.lineage",) if error.guarantee == "lineage" else all_keys(policy)
+        causes = [Cause("refused", error.guarantee, required=required, observed=observed, keys=keys)]
+    return error.explained(causes)
+
+
 def delays(census: Census, move: Move, policy: Policy) -> tuple[str, ...]:
     """What waits, why, and what that costs, in words."""
-    kinds = (
-        ("newcomers", len(census.newcomers), move.newcomers),
-        ("people who returned", len(census.returners), move.returners),
-        ("people who left", len(census.leavers), move.leavers),
-    )
-    stuck = [f"all {kind} ({count:,})" for kind, count, seen in kinds if count and not seen]
+    stuck = [f"all {kind} ({codes.shape[1]:,})" for kind, codes in _kinds(census, move) if codes.shape[1]]
     if not stuck:
         return ()
     what = (

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sequester.causes import KINDS
 from sequester.errors import DataError, Problem
 from sequester.regular import Unreadable, read_regular
 
-FORMAT = 2
+FORMAT = 3
 _MARK = "sequester-plan"
 _MOST_BYTES = 4 << 20
 _LARGEST = 1 << 62
@@ -47,6 +48,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_kind(value: Any) -> bool:
+    return _is_text(value) and value in KINDS
+
+
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < _LARGEST
 
@@ -73,6 +78,10 @@ def _many(test: Test) -> Test:
 
 def _named(test: Test) -> Test:
     return lambda value: isinstance(value, dict) and all(map(test, value.values()))
+
+
+def _pair(test: Test) -> Test:
+    return lambda value: isinstance(value, list) and len(value) == 2 and all(map(test, value))
 
 
 def _group(**fields: Test) -> Test:
@@ -103,7 +112,7 @@ _FIELDS: dict[str, Test] = {
     "recipient": _maybe(_is_text),
     "purpose": _maybe(_is_text),
     "change": _group(**dict.fromkeys(("newcomers", "returned", "stayers", "changed", "leavers"), _is_count)),
-    "waiting": _group(**dict.fromkeys(("held", "retained", "left_out", "oldest"), _is_count)),
+    "waiting": _group(**dict.fromkeys(("held", "retained", "left_out", "oldest", "corrected"), _is_count)),
     "records": _is_count,
     "classes": _is_count,
     "checks": _many(
@@ -137,5 +146,36 @@ _FIELDS: dict[str, Test] = {
         )
     ),
     "seal": _is_text,
+    "why": _many(
+        _group(
+            what=_is_kind,
+            **dict.fromkeys(("attack", "attribute", "who", "text"), _is_text),
+            **dict.fromkeys(("people", "classes"), _is_count),
+            **dict.fromkeys(("required", "observed", "lost"), _maybe(_is_figure)),
+            keys=_many(_is_text),
+        )
+    ),
+    "relaxations": _many(
+        _group(
+            **dict.fromkeys(("key", "now", "then"), _is_text),
+            **dict.fromkeys(("running", "tried", "made"), _is_flag),
+            loss=_named(_is_figure),
+            **dict.fromkeys(("classes", "decoys", "waiting"), _is_count),
+        )
+    ),
+    "since_last": _maybe(
+        _group(
+            **dict.fromkeys(("number", "came", "returned", "stayed", "kept", "left", "coarser", "finer"), _is_count),
+            classes=_group(
+                **dict.fromkeys(
+                    ("before", "now", "as_they_were", "kept", "merged", "split", "mixed", "gone", "new"), _is_count
+                )
+            ),
+            columns=_many(_group(name=_is_text, before=_is_figure, now=_is_figure, became=_is_text)),
+            decoys=_pair(_is_count),
+            ail=_pair(_is_figure),
+            ncp=_pair(_is_figure),
+        )
+    ),
     "holds": _is_flag,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import re
@@ -10,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
+from sequester.ingest.named import stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
 from sequester.ledger.connection import Encrypted, Outdated
 from sequester.ledger.evidence import Digests, Trouble
@@ -25,9 +27,11 @@ from sequester.publish.commit import commit, recover
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import Request, prepare
 from sequester.publish.repeated import overtaken, stale
+from sequester.viewable import Viewable
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
+    from sequester.publish.life import Books, LifeStep
     from sequester.publish.release import Release
 
 Progress = Callable[[str, int, int], None]
@@ -40,7 +44,7 @@ SEED_BITS = 64
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 
 
-class Series:
+class Series(Viewable):
     """Releases of one table under one policy. Nothing is held open between calls."""
 
     def __init__(self, place: Place, policy: Policy, key: Key, folder: Path) -> None:
@@ -118,7 +122,7 @@ class Series:
         A ledger with which nothing was published is to be made anew where the policy was changed since, or where it is
         to go on `after` another.
         """
-        _refuse_unsupported(policy)
+        refuse_unsupported(policy)
         place = Place.of(path, home=policy.path("."), series=policy.series)
         if not place.exists():
             return None
@@ -147,6 +151,9 @@ class Series:
         """Check that ledger and policy belong together; returns whether a release was interrupted."""
         entries = ledger.releases()
         _refuse_changes(ledger, self.policy, entries)
+        # A folder that cannot be moved from here is at a place where it may be.
+        with contextlib.suppress(OSError):
+            ledger.life.arrange(self.folder)
         self._seen = len(entries)
         return ledger.pending is not None
 
@@ -177,7 +184,7 @@ class Series:
         with self._ledger(read_only=True) as ledger:
             return ledger.releases()
 
-    def plan(
+    def plan(  # noqa: PLR0913 - all but one by name
         self,
         source: Any,
         *,
@@ -187,6 +194,7 @@ class Series:
         purpose: str | None = None,
         show_values: bool = False,
         everybody_is_new: bool = False,
+        why: bool = False,
         progress: Progress | None = None,
     ) -> Plan:
         """Make the next release and have it judged. Changes nothing.
@@ -197,6 +205,8 @@ class Series:
         recipient, purpose   who it is for; releases to different recipients are judged as if they met
         everybody_is_new     nobody in the table was published before, in this series or in one of a table like it;
                              without it a table of which nearly nobody is recognised is refused
+        why        also make the release anew for every key of the policy that might ask for less, and tell what that
+                   would buy; a GuaranteeError then carries the same (`relaxations`)
         """
         seed = draw_seed() if seed is None else seed
         if seed.bit_length() < SEED_BITS:
@@ -204,7 +214,7 @@ class Series:
                 f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
-        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values)
+        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values, why=why)
         with self._ledger(read_only=True) as ledger:
             return self._sealed(self._prepare(ledger, request, name, progress=progress))
 
@@ -305,6 +315,68 @@ class Series:
                 ledger, self.policy, against=against, k=k, confidence=confidence, belief=belief, progress=progress
             )
 
+    def withdraw(self, number: int, *, reason: str | None = None, undo: bool = False, plan: bool = False) -> LifeStep:
+        """Withdraw a release that was published: its folder is set aside, and what it told stays known.
+
+        reason  kept in the ledger's log, and in nothing that is published
+        undo    put it back
+        plan    only look, and say what would be done
+        """
+        return self._books.withdraw(number, reason=reason, undo=undo, plan=plan)
+
+    def close(self, *, reason: str | None = None, undo: bool = False, plan: bool = False) -> LifeStep:
+        """Close the series: nothing more is planned or published in it. Options as of `withdraw`."""
+        return self._books.close(reason=reason, undo=undo, plan=plan)
+
+    def rename_people(
+        self,
+        mapping: Any = None,
+        *,
+        old: str | None = None,
+        new: str | None = None,
+        undo: bool = False,
+        plan: bool = False,
+    ) -> LifeStep:
+        """Give people other ids: whoever was published stays who she was.
+
+        mapping  a table with the old and the new id of everybody, in the columns `old` and `new`
+        undo     undo the last mapping instead, which need not be given
+        plan     only look, and count
+        The next policy may name another `person` column.
+        """
+        if undo:
+            return self._books.undo_rename(plan=plan)
+        if mapping is None or old is None or new is None:
+            raise DataError("give a mapping, and the names of its columns with the old and the new ids")
+        return self._books.rename(mapping, old=old, new=new, plan=plan)
+
+    @property
+    def _books(self) -> Books:
+        from sequester.publish.life import Books
+
+        return Books(self.place, self._key, self.folder)
+
+    def report(
+        self,
+        number: int,
+        *,
+        audience: Literal["public", "internal"] = "public",
+        tables: Sequence[Any] = (),
+    ) -> str:
+        """The report of a release as one HTML page.
+
+        public    as it is in the release folder
+        internal  made from the ledger, private like it: people between releases, who waits, budgets, findings. With
+                  `tables`, the raw tables of releases 1 to `number` in order, also how values were spread before, and
+                  whom each table anonymized on its own would have exposed
+        """
+        from sequester.publish.reporting import internal_text, public_text
+
+        with self._ledger(read_only=True) as ledger:
+            if audience == "public":
+                return public_text(ledger, number, self.folder)
+            return internal_text(ledger, self.policy, number, tables=tables, folder=self.folder)
+
 
 def draw_seed() -> int:
     """A seed from the system's random source that nobody can guess."""
@@ -377,6 +449,7 @@ def _refuse_incompatible(
                 key=changed,
             )
             for changed in differences(policy, entries[-1].policy_text, keys=("person", "attributes", "released"))
+            if changed != "person" or not before.life.renamed
         ]
         if problems:
             raise PolicyError(problems)
@@ -390,6 +463,17 @@ def _refuse_incompatible(
             evidence.refuse(before.troubles(folder if (folder / before.series).is_dir() else before.place.releases))
 
 
+def changes_of(ledger: Ledger, policy: Policy) -> list[str]:
+    """In words, what a policy changes against the last release of its ledger; PolicyError where that cannot be."""
+    from sequester.publish.growth import growth_of
+
+    entries = ledger.releases()
+    if not entries:
+        return []
+    _refuse_changes(ledger, policy, entries)
+    return growth_of(policy, entries[-1].policy_text, ledger.domains())
+
+
 def _refuse_changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) -> None:
     """Stop where a policy is not the one of a series."""
     last = entries[-1] if len(entries) > ledger.carried else ledger
@@ -400,6 +484,7 @@ def _refuse_changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) ->
             key=key,
         )
         for key in differences(policy, last.policy_text)
+        if key != "person" or not ledger.life.renamed
     ]
     if policy.after is not None and entries and not ledger.carried:
         message = (
@@ -414,13 +499,17 @@ def _refuse_changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) ->
         raise PolicyError(problems)
 
 
-def _refuse_unsupported(policy: Policy) -> None:
+def refuse_unsupported(policy: Policy) -> None:
+    """Stop where a policy promises what no series keeps."""
     protect = policy.protect
     problems = []
     if policy.person is None:
         problems.append(Problem("a series needs the column that says who a record is about", key="person"))
     if protect.k_map is not None:
         problems.append(Problem("is a promise about single releases; leave it out of a series", key="protect.k_map"))
+    if policy.corrections == "keep" and policy.registration_list is not None:
+        message = "people who are published as they were may not be where the registration list has them; hold them out"
+        problems.append(Problem(message, key="corrections"))
     transient = [name for name, attribute in policy.sensitive.items() if attribute.values == "transient"]
     if transient and len(policy.sensitive) > 1 and protect.sensitive != "each":
         problems.append(
@@ -432,7 +521,7 @@ def _refuse_unsupported(policy: Policy) -> None:
 
 def _name(source: Any, name: str | None, taken: set[str]) -> str:
     if name is None:
-        stem = Path(source).name.split(".")[0] if isinstance(source, str | os.PathLike) else ""
+        stem = stem_of(source) if isinstance(source, str | os.PathLike) else ""
         name = stem if _NAME.fullmatch(stem) and stem not in taken else datetime.now(UTC).strftime("%Y-%m-%d")
         if name in taken:
             name = next(f"{name}.{number}" for number in range(2, len(taken) + 3) if f"{name}.{number}" not in taken)

@@ -1,7 +1,7 @@
 """Compile kernels before anybody waits for them, in two processes of their own.
 
 A process is given one name after the other on stdin, and answers each with a line when it is done. Names are kernels of
-the default path (`methods.signatures`) or, for all others, tasks that call them (`publish.rehearsal`).
+the default path (`methods.signatures`) or, for all others, tasks that call them (`publish.tiny_tasks`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def names(*, everything: bool = False) -> tuple[str, ...]:
 
     if not everything:
         return tuple(KERNELS)
-    from sequester.publish.rehearsal import OTHERS
+    from sequester.publish.tiny_tasks import OTHERS
 
     # They need kernels of the default path themselves, so these come first.
     return (*KERNELS, *OTHERS)
@@ -105,7 +105,7 @@ def _serve() -> None:
         if name in KERNELS:
             compile_ahead(name)
         else:
-            from sequester.publish.rehearsal import TASKS
+            from sequester.publish.tiny_tasks import TASKS
 
             TASKS[name]()
         sys.stdout.write("kept\n" if kernels.is_kept() else "lost\n")

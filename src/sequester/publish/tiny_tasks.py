@@ -51,7 +51,7 @@ def _table(numbers: Any) -> pa.Table:
 def _policy(**more: Any) -> Policy:
     given: dict[str, Any] = {
         "version": 1,
-        "series": "rehearsal",
+        "series": "tiny",
         "person": "id",
         "attributes": {**_QUASI, "illness": {"role": "sensitive"}},
         "protect": {"k": 4, "confidence": 0.7},
@@ -66,9 +66,9 @@ def _once(**more: Any) -> None:
 
 def _series(releases: int, **more: Any) -> None:
     """Plan so many releases in a folder that is then deleted, and publish those before the last."""
-    with tempfile.TemporaryDirectory(prefix="sequester-rehearsal-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sequester-tiny-") as folder:
         key = Key.of_text("nobody is in this series")
-        series = Series.open(Path(folder) / "rehearsal.ledger", _policy(**more), key=key)
+        series = Series.open(Path(folder) / "tiny.ledger", _policy(**more), key=key)
         for number, people in enumerate(PRESENT[:releases]):
             plan = series.plan(_table(people), name=f"r{number}", seed=SEED)
             if number + 1 < releases:

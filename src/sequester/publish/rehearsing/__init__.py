@@ -1,0 +1,1 @@
+"""A rehearsal: a whole series of past waves by several ways side by side, and nothing of it is published."""
