@@ -6,6 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sequester.analyst.estimate import estimate
+    from sequester.analyst.read import read_release, read_series
+    from sequester.analyst.result import Estimate
     from sequester.attacks.adversary import Knowledge
     from sequester.attacks.audit import Audit, audit
     from sequester.attacks.finding import Finding
@@ -20,10 +23,13 @@ if TYPE_CHECKING:
         SequesterError,
         StalePlan,
     )
+    from sequester.ingest.propose import propose
     from sequester.metrics.measure import Measurement, measure
     from sequester.policy import Policy
     from sequester.publish.anonymize import anonymize
     from sequester.publish.plan import Plan
+    from sequester.publish.rehearsing.rehearsal import Rehearsal
+    from sequester.publish.rehearsing.rehearse import rehearse
     from sequester.publish.release import Release
     from sequester.publish.series import Series
 
@@ -34,6 +40,7 @@ _HOMES = {
     "Audit": "sequester.attacks.audit",
     "Busy": "sequester.errors",
     "DataError": "sequester.errors",
+    "Estimate": "sequester.analyst.result",
     "Finding": "sequester.attacks.finding",
     "GuaranteeError": "sequester.errors",
     "Knowledge": "sequester.attacks.adversary",
@@ -44,19 +51,26 @@ _HOMES = {
     "Policy": "sequester.policy",
     "PolicyError": "sequester.errors",
     "Problem": "sequester.errors",
+    "Rehearsal": "sequester.publish.rehearsing.rehearsal",
     "Release": "sequester.publish.release",
     "SequesterError": "sequester.errors",
     "Series": "sequester.publish.series",
     "StalePlan": "sequester.errors",
     "anonymize": "sequester.publish.anonymize",
     "audit": "sequester.attacks.audit",
+    "estimate": "sequester.analyst.estimate",
     "measure": "sequester.metrics.measure",
+    "propose": "sequester.ingest.propose",
+    "read_release": "sequester.analyst.read",
+    "read_series": "sequester.analyst.read",
+    "rehearse": "sequester.publish.rehearsing.rehearse",
 }
 
 __all__ = [
     "Audit",
     "Busy",
     "DataError",
+    "Estimate",
     "Finding",
     "GuaranteeError",
     "Knowledge",
@@ -67,6 +81,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "Problem",
+    "Rehearsal",
     "Release",
     "SequesterError",
     "Series",
@@ -74,7 +89,12 @@ __all__ = [
     "__version__",
     "anonymize",
     "audit",
+    "estimate",
     "measure",
+    "propose",
+    "read_release",
+    "read_series",
+    "rehearse",
 ]
 
 

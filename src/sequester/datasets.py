@@ -89,7 +89,7 @@ protect:
   confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
   against: [insider, neighbor]
 method: {name: mondrian}
-output: {format: csv, numbers: interval}
+output: {format: csv, numbers: bounds}
 """
 
 _PANEL_POLICY = """\
@@ -117,7 +117,7 @@ protect:
   against: [insider]
 method: {name: pods}                # everybody is published at once, whoever comes, leaves or returns
 decoys: 0.05                        # at most so many rows are about nobody
-output: {format: csv, numbers: interval}
+output: {format: csv, numbers: bounds}
 """
 
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sequester.causes import Cause, Relaxation, because
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -72,13 +74,27 @@ class MissingLibrary(DataError):
 
 
 class GuaranteeError(SequesterError):
-    """A promise cannot be kept. Nothing weaker is returned or written."""
+    """A promise cannot be kept. Nothing weaker is returned or written.
+
+    causes       what is in the way, where that is known
+    relaxations  what would be if a key of the policy asked for less, where that was asked for
+    """
 
     exit_code = 4
 
     def __init__(self, message: str, *, guarantee: str, required: object = None, observed: object = None) -> None:
         self.guarantee, self.required, self.observed = guarantee, required, observed
+        self.causes: tuple[Cause, ...] = ()
+        self.relaxations: tuple[Relaxation, ...] = ()
         super().__init__(message)
+
+    def explained(self, causes: Iterable[Cause]) -> GuaranteeError:
+        """The same, with what is in the way, and the keys of the policy that would relax it."""
+        causes = tuple(causes)
+        said = " ".join(part for part in (str(self), because(causes)) if part)
+        error = GuaranteeError(said, guarantee=self.guarantee, required=self.required, observed=self.observed)
+        error.causes = causes
+        return error
 
 
 class LedgerError(_Problems):

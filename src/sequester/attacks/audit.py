@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from sequester import log
 from sequester.attacks.adversary import Knowledge, chosen_attacks
 from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
 from sequester.attacks.exposed import Exposed
@@ -19,26 +19,31 @@ from sequester.attacks.untried import Untried
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
+from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.model import Policy
+from sequester.viewable import Viewable, in_report
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from sequester.attacks.belief import Believed
+    from sequester.attacks.explain import Story
     from sequester.attacks.exposure import Noted
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(Viewable):
     """Who is exposed, what was tried, what it reached, and what was not tried, about which nothing is said.
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
     `pods` is what the check of recorded pods came to, in numbers; None without any.
     `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it. `belief`
-    says how sure somebody without prejudice could be, where that was asked or promised.
+    says how sure somebody without prejudice could be, where that was asked or promised. `policy` is what was asked:
+    its promises, against the adversaries that were tried. `nobody` are the ids of decoys, who cannot be exposed.
     """
 
     findings: tuple[Finding, ...]
@@ -51,6 +56,8 @@ class Audit:
     unsolved: int = 0
     pods: Mapping[str, Any] | None = None
     belief: tuple[Believed, ...] = ()
+    nobody: frozenset[Any] = frozenset()
+    policy: Policy | None = None
 
     @property
     def holds(self) -> bool:
@@ -60,7 +67,7 @@ class Audit:
     @cached_property
     def exposed(self) -> Exposed:
         """How many people are exposed: in all, per attack, value and release."""
-        return Exposed.of(self.findings)
+        return Exposed.of(self.findings, nobody=self.nobody)
 
     def reached(self, attack: str) -> str:
         """What an attack reached, for reading; of what comes about by chance only more than that is a number."""
@@ -69,19 +76,53 @@ class Audit:
             return by_chance
         return _number(self.measures.get(attack))
 
+    def required(self, attack: str) -> float | None:
+        """What the policy demands of what an attack reaches; None where that is not one number."""
+        bounds = {bound for history in self.histories for bound in history.bounds if bound < 1}
+        bound = float(min(bounds)) if len(bounds) == 1 else None
+        return None if self.policy is None else attack_of(attack).required(self.policy, bound)
+
     def explain(self, number: int) -> str:
         """One finding, counted from 1, as a story with the published rows it rests on. It may name people."""
-        from sequester.attacks.explain import explain
+        return str(self.story(number))
+
+    def story(self, number: int) -> Story:
+        """The same in parts."""
+        from sequester.attacks.explain import story_of
 
         if not 1 <= number <= len(self.findings):
             raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
         finding = self.findings[number - 1]
         alone = _needs_nobody(attack_of(finding.attack), registered=not finding.people)
         alone |= finding.adversary == "neighbor" and (not finding.people or "certain" in finding.witness)
-        return explain(finding, self.published if alone and self.published else self.histories)
+        return story_of(finding, self.published if alone and self.published else self.histories)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values. Findings hold sensitive values and person ids: for the publisher, not for the public."""
+    def worst(self, most: int = 5) -> tuple[int, ...]:
+        """The numbers of the findings to read first, counted from 1: the worst of every attack before others."""
+        from sequester.attacks.worst import worst_findings
+
+        return worst_findings(self.findings, most=most)
+
+    def findings_table(self) -> pa.Table:
+        """All findings, one per row, for a Parquet file. They hold sensitive values and person ids: keep it private."""
+        from sequester.attacks.findings_table import findings_table
+
+        return findings_table(self.findings)
+
+    def report(self, *, audience: Literal["internal", "public"] = "internal") -> str:
+        """All of it as one HTML page that needs nothing else: who is exposed, the worst stories, what to do.
+
+        The internal page names values and people: keep it private. The public one has neither, nor stories, and no
+        number of people below k.
+        """
+        page: str = in_report("audit_page").audit_page(self, audience=audience)
+        return page
+
+    def to_dict(self, *, most: int | None = None) -> dict[str, Any]:
+        """Plain values. Findings hold sensitive values and person ids: for the publisher, not for the public.
+
+        `most` is how many findings are told, the first ones, by default all; `found` counts them all.
+        """
         return {
             "exposed": self.exposed.to_dict(),
             "holds": self.holds,
@@ -89,7 +130,8 @@ class Audit:
             "tried": list(self.tried),
             "untried": [one.to_dict() for one in self.untried],
             "measures": dict(self.measures),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "found": len(self.findings),
+            "findings": [finding.to_dict() for finding in self.findings[:most]],
             "notes": list(self.notes),
             **({} if self.pods is None else {"pods": dict(self.pods)}),
             **({"belief": [one.to_dict() for one in self.belief]} if self.belief else {}),
@@ -104,24 +146,6 @@ class Audit:
         verdict = "holds" if self.holds else f"{len(self.findings)} findings"
         who = "" if self.holds else f"{str(self.exposed).rstrip('.')}; "
         return f"<Audit of {releases} releases: {who}{len(self.tried)} attacks tried, {verdict}>"
-
-    def _repr_html_(self) -> str:
-        by_attack = self.exposed.by_attack
-        rows = "".join(
-            f"<tr><td>{html.escape(attack)}</td><td>{self.reached(attack)}</td>"
-            f"<td>{f'exposed: {by_attack[attack]}' if attack in by_attack else 'safe'}</td></tr>"
-            for attack in self.tried
-        )
-        head = f"<p><b>{html.escape(str(self.exposed))}</b></p>"
-        groups = "".join(
-            f"<tr><td>{what}</td><td>{html.escape(which)}</td><td>{tally}</td></tr>"
-            for what, which, tally in self.exposed.groups()
-            if what != "attack"
-        )
-        who = f"<table><tr><th>per</th><th></th><th>exposed</th></tr>{groups}</table>" if groups else ""
-        left = "".join(f"<li>{html.escape(str(one))}</li>" for one in self.untried)
-        table = f"<table><tr><th>attack</th><th>reached</th><th></th></tr>{rows}</table>"
-        return f"{head}{table}{who}" + (f"<p>Not tried, and so not promised:</p><ul>{left}</ul>" if left else "")
 
 
 def audit(  # noqa: PLR0913 - all but two by name
@@ -235,7 +259,8 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         looked_at = histories if rows is None else attack.looks_at(histories, rows)
         # What a neighbor learns from the published classes alone, he learns with a population too.
         again = published if published and attack.adversary == "neighbor" else ()
-        record.add(attack, asked, published if published and alone else looked_at, again=again)
+        with log.timed("attacks", f"attack {attack.name}", adversary=attack.adversary):
+            record.add(attack, asked, published if published and alone else looked_at, again=again)
     if rows is not None and rows.counted is None:
         record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
@@ -253,8 +278,23 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         unsolved=record.unsolved,
         pods=None if pods is None else pods.to_dict(),
         belief=told,
+        nobody=_nobody(seats, histories[0]),
+        policy=_as_asked(policy, against),
         untried=tuple(Untried(tuple(names), why, on) for (on, why), names in record.untried.items()),
     )
+
+
+def _nobody(seats: Seats | None, history: History) -> frozenset[Any]:
+    """The ids that decoys have."""
+    if seats is None or len(seats.decoy) != len(history.people):
+        return frozenset()
+    return frozenset(one for one, decoy in zip(history.people, seats.decoy.tolist(), strict=True) if decoy)
+
+
+def _as_asked(policy: Policy, against: Sequence[str]) -> Policy:
+    """The policy with the promises that were put to the test."""
+    named = [one.name for one in ADVERSARIES if one.named and ("all" in against or one.name in against)]
+    return policy.model_copy(update={"protect": policy.protect.model_copy(update={"against": named})})
 
 
 def _chosen(

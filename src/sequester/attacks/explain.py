@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sequester.attacks import words
@@ -16,30 +17,60 @@ from sequester.history.label import WHOLE_ROW
 _ROWS_SHOWN = 12
 
 
+@dataclass(frozen=True)
+class Story:
+    """One finding told: who is exposed, what is combined and what follows, and the published rows to check it by.
+
+    rows  (release, class, how many rows, the box, the value), releases and classes counted from 1
+    more  per release, how many kinds of rows are left out
+    """
+
+    headline: str
+    words: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[int, int, int, tuple[str, ...], str], ...]
+    more: Mapping[int, int]
+    releases: Mapping[int, str]
+
+    def __str__(self) -> str:
+        lines = [self.headline, "", self.words, ""]
+        for release, name in self.releases.items():
+            lines.append(f"Release {release} ({name}):")
+            lines += [
+                f"  class {number}: {count} x {' | '.join(box)} | {value}"
+                for here, number, count, box, value in self.rows
+                if here == release
+            ]
+            if release in self.more:
+                lines.append(f"  ... and {self.more[release]} more kinds of rows")
+        return "\n".join(lines)
+
+
 def explain(finding: Finding, histories: Sequence[History]) -> str:
     """What is combined, what remains, and what follows; then the rows, to check by hand."""
+    return str(story_of(finding, histories))
+
+
+def story_of(finding: Finding, histories: Sequence[History]) -> Story:
+    """The same in parts. Of a sum only the rows it adds or takes away are told, and classes that lack a value."""
     about = WHOLE_ROW if "cells" in finding.witness else finding.attribute
     history = next((h for h in histories if about in (None, h.attribute)), histories[0])
-    story = attack_of(finding.attack).story(finding, history)
-    return "\n".join([headline(finding), "", story, "", *_published(finding, history)])
-
-
-def _published(finding: Finding, history: History) -> list[str]:
-    """The rows of the classes involved; of a sum only those it adds or takes away, and classes that lack a value."""
+    words = attack_of(finding.attack).story(finding, history)
     most, counted = _ROWS_SHOWN, None
     if "added" in finding.witness:
         most, counted = TERMS_SHOWN, _counted(finding.witness)
-    lines = []
+    told: list[tuple[int, int, int, tuple[str, ...], str]] = []
+    more, releases = {}, {}
     for release in sorted({number for number, _ in finding.classes}):
-        lines.append(f"Release {release} ({history.releases[release - 1].name}):")
+        releases[release] = history.releases[release - 1].name
         rows = []
         for number in [number for place, number in finding.classes if place == release]:
             values = None if counted is None else counted.get((release, number))
-            rows += [f"class {number}: {row}" for row in _rows(history, release - 1, number - 1, values)]
-        lines += [f"  {row}" for row in rows[:most]]
+            rows += [(release, number, *row) for row in _rows(history, release - 1, number - 1, values)]
+        told += rows[:most]
         if len(rows) > most:
-            lines.append(f"  ... and {len(rows) - most} more kinds of rows")
-    return lines
+            more[release] = len(rows) - most
+    return Story(headline(finding), words, tuple(history.quasi_names), tuple(told), more, releases)
 
 
 def _counted(witness: Mapping[str, Any]) -> dict[tuple[int, int], set[str]]:
@@ -73,16 +104,18 @@ def headline(finding: Finding) -> str:
     )
 
 
-def _rows(history: History, release: int, where: int, values: set[str] | None) -> list[str]:
-    """The published rows of a class, all or those with some values: its box, and each value with its count."""
+def _rows(
+    history: History, release: int, where: int, values: set[str] | None
+) -> list[tuple[int, tuple[str, ...], str]]:
+    """The published rows of a class, all or those with some values: how many, its box, and the value."""
     published = history.releases[release]
-    box = [
+    box = tuple(
         notation.write(domain, published.lo[[axis], where], published.hi[[axis], where])[0]
         for axis, domain in enumerate(history.domains)
-    ]
+    )
     counts = published.counts[where]
     return [
-        f"{int(counts[code])} x {' | '.join(box)} | {history.values[code]}"
+        (int(counts[code]), box, history.values[code])
         for code in range(len(counts))
         if counts[code] and (values is None or history.values[code] in values)
     ]

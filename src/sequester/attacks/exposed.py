@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -58,18 +58,21 @@ class Exposed:
     at_least: bool = False
 
     @classmethod
-    def of(cls, findings: Sequence[Finding]) -> Exposed:
-        """Count the exposed of findings; a person is in every group that one of her findings is in, once."""
+    def of(cls, findings: Sequence[Finding], *, nobody: Set[Any] = frozenset()) -> Exposed:
+        """Count the exposed of findings; a person is in every group that one of her findings is in, once.
+
+        nobody  ids of rows about nobody: whoever is misled to one of them exposes no person
+        """
         told: dict[tuple[str, str | None], int] = {}
         for finding in findings:
             about = (finding.attack, finding.attribute)
             told[about] = told.get(about, 0) + 1
         return cls(
-            total=_tally(findings),
-            by_attack=_grouped((finding.attack, finding) for finding in findings),
-            by_value=_grouped((_value(finding), finding) for finding in findings),
+            total=_tally(findings, nobody),
+            by_attack=_grouped(((finding.attack, finding) for finding in findings), nobody),
+            by_value=_grouped(((_value(finding), finding) for finding in findings), nobody),
             by_release=dict(
-                sorted(_grouped((number, finding) for finding in findings for number in finding.releases).items())
+                sorted(_grouped(((number, one) for one in findings for number in one.releases), nobody).items())
             ),
             at_least=max(told.values(), default=0) >= exposure.MOST,
         )
@@ -118,14 +121,14 @@ def _value(finding: Finding) -> Key:
     return (None, None) if finding.value is None else (finding.attribute, finding.value)
 
 
-def _grouped(pairs: Iterable[tuple[Any, Finding]]) -> dict[Any, Tally]:
+def _grouped(pairs: Iterable[tuple[Any, Finding]], nobody: Set[Any]) -> dict[Any, Tally]:
     groups: dict[Any, list[Finding]] = {}
     for key, finding in pairs:
         groups.setdefault(key, []).append(finding)
-    return {key: _tally(found) for key, found in groups.items()}
+    return {key: _tally(found, nobody) for key, found in groups.items()}
 
 
-def _tally(findings: Sequence[Finding]) -> Tally:
+def _tally(findings: Sequence[Finding], nobody: Set[Any]) -> Tally:
     people: set[Any] = set()
     certain: set[Any] = set()
     classes: set[tuple[int, int]] = set()
@@ -141,6 +144,7 @@ def _tally(findings: Sequence[Finding]) -> Tally:
             certain_classes.update(finding.classes if sure else ())
         else:
             releases.update(finding.releases)
+    people, certain = people - nobody, certain - nobody
     return Tally(len(people), len(certain), len(classes), len(certain_classes), len(releases))
 
 

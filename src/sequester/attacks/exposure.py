@@ -120,11 +120,11 @@ def keep_worst(findings: list[Finding]) -> tuple[list[Finding], int]:
     """The `MOST` findings that miss what is required by the most, in their order; the number is of the others."""
     if len(findings) <= MOST:
         return findings, 0
-    told = worst(np.array([_degree(finding) for finding in findings]))
+    told = worst(np.array([degree_of(finding) for finding in findings]))
     return [findings[place] for place in told.tolist()], len(findings) - len(told)
 
 
-def _degree(finding: Finding) -> float:
+def degree_of(finding: Finding) -> float:
     """By which factor it misses what is required, whether that is a least or a largest number."""
     low, high = sorted((finding.required, finding.observed))
     return high / low if low > 0 else float("inf")

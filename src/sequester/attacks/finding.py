@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from sequester.policy.adversaries import AdversaryName
+from sequester.viewable import Viewable
 
 Semantics = Literal["exact", "paper"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Viewable):
     """An attack that works.
 
     attack     its name; adversary says who can do it

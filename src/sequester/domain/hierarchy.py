@@ -113,6 +113,15 @@ class Hierarchy:
             yield from zip(self.names[level], zip(first.tolist(), last.tolist(), strict=True), strict=True)
         yield from self.aliases.items()
 
+    def is_group(self, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which intervals are a leaf, or a group that has a name."""
+        found = np.zeros(len(lo), np.bool_)
+        for level in range(self.height + 1):
+            first, last = self.bounds(level)
+            group = np.searchsorted(first, lo, side="right") - 1
+            found |= (first[group] == lo) & (last[group] == hi)
+        return found
+
     def width(self, lo: NDArray[np.integer[Any]], hi: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """How much of the domain each interval spans: 0 for one leaf, 1 for everything (Byun et al., Definition 4)."""
         spans: NDArray[np.float64] = np.minimum(self.position[hi] - self.position[lo], 1.0)

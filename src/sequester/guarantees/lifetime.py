@@ -94,7 +94,7 @@ def lifetime_bounds(
     means at most 1/l in each.
     """
     declared = policy.sensitive.get(attribute)
-    if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
+    if policy.protect.lifetime is None or declared is None or declared.stays:
         return tuple(bounds)
     limit, free = 1 / exact(policy.protect.lifetime.l), {*declared.ordinary, EVERYTHING, UNSEEN}
     return tuple(bound if name in free else min(bound, limit) for name, bound in zip(names, bounds, strict=True))
@@ -103,7 +103,7 @@ def lifetime_bounds(
 def rests_on_lifetime(policy: Policy, attribute: str) -> bool:
     """Whether the values of an attribute that changes are bounded by the lifetime guarantee alone."""
     declared = policy.sensitive.get(attribute)
-    if policy.protect.lifetime is None or declared is None or declared.values == "permanent":
+    if policy.protect.lifetime is None or declared is None or declared.stays:
         return False
     return policy.protect.confidence in (None, 1) and declared.confidence in (None, 1)
 

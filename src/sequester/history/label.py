@@ -145,7 +145,7 @@ class Labels:
         columns, cells, texts = [], [], []
         stays = permanent_part(policy, domains, sensitive)
         for (name, attribute), domain, codes in zip(policy.sensitive.items(), domains, stays, strict=True):
-            if attribute.values == "permanent" or attribute.permanent:
+            if attribute.stays or attribute.permanent:
                 columns.append(name)
                 cells.append(codes)
                 texts.append((*domain.names[0], "a value that changes"))

@@ -117,7 +117,7 @@ def _told(releases: Releases, known: Membership) -> list[Codes]:
     for place, attribute in enumerate(releases.policy.sensitive.values()):
         domain = releases.requirement.domains[place]
         open_ = attribute.is_graded or EVERYTHING in domain.names[0]
-        if known.rows is not None and open_ and attribute.values == "permanent":
+        if known.rows is not None and open_ and attribute.stays:
             own, _ = finest_values(len(known.people), known.rows, [codes[place] for codes in told], domain)
             for codes, finest in zip(told, own, strict=True):
                 codes[place] = finest

@@ -75,7 +75,7 @@ def _publishers_view(releases: Releases) -> Membership:
     domains = releases.requirement.domains
     stays = [permanent_part(releases.policy, domains, codes) for codes in releases.sensitive]
     for place, (name, attribute) in enumerate(releases.policy.sensitive.items()):
-        if attribute.values == "permanent" or attribute.permanent:
+        if attribute.stays or attribute.permanent:
             changed = changed_values(people, [codes[place] for codes in stays])
             if changed and (attribute.is_graded or EVERYTHING in domains[place].names[0]):
                 own = [codes[place] for codes in releases.sensitive]

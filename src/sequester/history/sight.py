@@ -89,7 +89,7 @@ def permanent_part(policy: Policy, domains: Sequence[Hierarchy], sensitive: NDAr
     """Of sensitive codes, what may not differ for a person from release to release; changing values are all alike."""
     fixed = np.empty_like(sensitive)
     for row, codes, attribute, domain in zip(fixed, sensitive, policy.sensitive.values(), domains, strict=True):
-        stays = np.array([attribute.values == "permanent" or n in attribute.permanent for n in domain.names[0]])
+        stays = np.array([attribute.stays or n in attribute.permanent for n in domain.names[0]])
         row[:] = np.where(stays[codes], codes, domain.size)
     return fixed
 
@@ -102,7 +102,7 @@ def _sights(
     bounds = (Fraction(1),) * view.size if confidence is None else confidence.bounds
     attributes = list(policy.sensitive.values())
     of = attributes if view.place is None else [attributes[view.place]]
-    if all(attribute.values == "permanent" for attribute in of):
+    if all(attribute.stays for attribute in of):
         yield Sight(view, view.codes, names, bounds, permanent=True, of=view.of)
         return
     stays = set() if view.place is None else set(of[0].permanent) & set(names)

@@ -121,6 +121,10 @@ class Method:
     regroups        given its options, whether classes of a series are regrouped once they are cut
     notes           what a plan should say about these classes, given the histories with them
     others          figures of this release and of others nearby, by name
+    by_levels       whether it only climbs the levels of attributes, so that some attribute must have levels
+    lifelong        whether it keeps what is promised of values that change, over all releases
+    settings        numbers of a policy that are worth trying beside its own, by name, when a series is rehearsed
+    most            records of all tables together beyond which a rehearsal does without it, since it takes too long
     """
 
     name: str
@@ -137,6 +141,10 @@ class Method:
     regroups: Asks = never
     notes: Callable[[Task, Classes, tuple[History, ...]], tuple[str, ...]] = _nothing_to_say
     others: Callable[[Task, Classes], Mapping[str, float]] = _no_others
+    by_levels: bool = False
+    lifelong: bool = False
+    settings: tuple[Mapping[str, float], ...] = ()
+    most: int | None = None
 
     def next(self, task: Task) -> Classes:
         """Classes of the next table of a series."""

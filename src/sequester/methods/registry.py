@@ -28,6 +28,11 @@ def method_named(name: str) -> Method:
     return declared
 
 
+def all_methods() -> tuple[Method, ...]:
+    """Every method, in the order of `PLACES`."""
+    return tuple(map(method_named, PLACES))
+
+
 def method_of(options: Any) -> Method:
     """The method that a policy's options are of."""
     return method_named(options.name)

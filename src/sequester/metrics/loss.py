@@ -63,11 +63,14 @@ def ncp(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 
     """
     penalty: NDArray[np.float64] = np.zeros(len(classes.size))
     for domain, lo, hi in _sides(classes, domains):
-        if kind_of(domain).measured:
-            penalty += domain.width(lo, hi)
-        else:
-            penalty += np.where(lo == hi, 0.0, (hi - lo + 1) / domain.size)
+        penalty += _penalty(domain, lo, hi)
     return _average(penalty / max(len(domains), 1), classes, suppressed=suppressed, lost=1)
+
+
+def column_losses(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> NDArray[np.float64]:
+    """Per quasi-identifier its certainty penalty averaged over the records, 0 (exact) to 1; `ncp` is their mean."""
+    sides = [_average(_penalty(*side), classes, suppressed=suppressed, lost=1) for side in _sides(classes, domains)]
+    return np.array(sides, np.float64)
 
 
 def dm(classes: SizedBoxes, *, suppressed: int = 0) -> float:
@@ -121,6 +124,13 @@ def _sides(
     classes: SizedBoxes, domains: Sequence[Hierarchy]
 ) -> list[tuple[Hierarchy, NDArray[np.int32], NDArray[np.int32]]]:
     return list(zip(domains, classes.lo, classes.hi, strict=True))
+
+
+def _penalty(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Per class, what one of its records loses in one attribute."""
+    if kind_of(domain).measured:
+        return np.asarray(domain.width(lo, hi), np.float64)
+    return np.where(lo == hi, 0.0, (hi - lo + 1) / domain.size)
 
 
 def _average(cost: NDArray[np.float64] | int, classes: SizedBoxes, *, suppressed: int, lost: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,6 +34,7 @@ from sequester.policy.attributes import Sensitive
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 from sequester.rational import exact
+from sequester.viewable import Viewable
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ValueSpread:
 
 
 @dataclass(frozen=True, repr=False)
-class Measurement:
+class Measurement(Viewable):
     """What was found in one table. `l`, `entropy_l`, `t`, `confidence` are the worst over the sensitive views.
 
     `t` uses each view's own distance (the policy's, or its default); all distances are in `sensitive`. They are None
@@ -116,23 +116,6 @@ class Measurement:
         broken = sum(not promise.holds for promise in self.promises)
         verdict = f"{broken} of {len(self.promises)} promises broken" if broken else "holds"
         return f"<Measurement: {self.records} records in {self.classes} classes, {shown}, {verdict}>"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (f"{promise.promise}{f' ({promise.view})' if promise.view else ''}", promise.required, promise.observed)
-            for promise in self.promises
-        ]
-        marks = ["kept" if promise.holds else "broken" for promise in self.promises]
-        body = "".join(
-            f"<tr><td>{html.escape(text)}</td><td>{required:.4g}</td>"
-            f"<td>{'' if observed is None else f'{observed:.4g}'}</td><td>{mark}</td></tr>"
-            for (text, required, observed), mark in zip(rows, marks, strict=True)
-        )
-        costs = ", ".join(f"{name} {value:.4g}" for name, value in self.loss.items())
-        return (
-            f"<p>{self.records} records in {self.classes} classes, loss: {html.escape(costs)}</p>"
-            f"<table><tr><th>promise</th><th>required</th><th>observed</th><th></th></tr>{body}</table>"
-        )
 
 
 def measure(

@@ -69,7 +69,7 @@ def changing(policy: Policy) -> list[str]:
 
 def staying(policy: Policy) -> list[str]:
     """What does not change about a person and is open to insider and neighbor; without sensitive values, who she is."""
-    stay = [n for n, a in policy.sensitive.items() if a.values == "permanent" or a.permanent]
+    stay = [n for n, a in policy.sensitive.items() if a.stays or a.permanent]
     return stay if policy.sensitive else ["people"]
 
 

@@ -69,11 +69,13 @@ def _quasi(attribute: Given) -> Iterator[Issue]:
 
 def _sensitive(attribute: Given) -> Iterator[Issue]:
     stays = attribute.get("permanent")
-    if isinstance(stays, list | tuple) and stays and attribute.get("values", "permanent") == "permanent":
+    if isinstance(stays, list | tuple) and stays and attribute.get("values") != "transient":
         yield ("permanent",), "only goes with values: transient; otherwise all values are permanent"
     for key in ("grades", "guarding"):
         if attribute.get(key) is not None and attribute.get("hierarchy") is None:
             yield (key,), "needs a hierarchy, whose nodes values are published as"
+        if attribute.get(key) is not None and attribute.get("values") == "first":
+            yield (key,), "does not go with values: first; how a later value would be graded is never asked"
     bounds, ordinary = attribute.get("confidence"), attribute.get("ordinary")
     if isinstance(bounds, Mapping) and isinstance(ordinary, Sequence) and not isinstance(ordinary, str):
         for value in ordinary:

@@ -95,8 +95,10 @@ class Sensitive(Strict):
         None,
         description="number: edges of the bands that are published and protected as values, e.g. [0, 50, .inf].",
     )
-    values: Literal["permanent", "transient"] = Field(
-        "permanent", description="Whether a person keeps the value or it may differ in every release."
+    values: Literal["permanent", "transient", "first"] = Field(
+        "permanent",
+        description="Whether a person keeps the value, it may differ in every release, or it may change and what she "
+        "had in her first release is published ever after.",
     )
     permanent: Many[str] = Field(
         (), description="transient: the values that a person who has one keeps, while all others may change."
@@ -118,6 +120,11 @@ class Sensitive(Strict):
     def between(self) -> str:
         """What is between the values of a set."""
         return self.separator or ";"
+
+    @property
+    def stays(self) -> bool:
+        """Whether all that is published of a person is the same in every release."""
+        return self.values != "transient"
 
     @property
     def is_graded(self) -> bool:

@@ -73,7 +73,7 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
 def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
     """Bounds are published in two columns, whose names nothing else that is published may have."""
     attributes = _group(raw, "attributes")
-    if _group(raw, "output").get("numbers") != "bounds":
+    if _group(raw, "output").get("numbers", "bounds") != "bounds":
         return
     published = ("quasi-identifier", "sensitive", "insensitive")
     for name, attribute in attributes.items():
@@ -164,7 +164,7 @@ def _beside_changes(raw: Mapping[str, Any]) -> Iterator[Issue]:
         if attribute.get("role") == "insensitive" and not attribute.get("changes"):
             yield ("attributes", name), f"{links}; say changes: true if it may change, or leave it out"
         elif attribute.get("role") == "sensitive" and beside is not None:
-            if attribute.get("values", "permanent") == "permanent":
+            if attribute.get("values") != "transient":
                 yield ("attributes", name), f"stays with a person and {links}; publish it in a table of its own"
             elif attribute.get("permanent"):
                 yield (

@@ -30,7 +30,7 @@ def suits_pods(policy: Mapping[str, Any]) -> bool:
     others = ("lifetime", *(one.key for one in CLASS_PROMISES if one.key not in ("k", "confidence")))
     return (
         bool(bounded)
-        and all(get(one, "values") in (None, "permanent") for one in sensitive)
+        and all(get(one, "values") != "transient" for one in sensitive)
         and all(get(protect, key) is None for key in others)
         and not (isinstance(against, list | tuple) and "neighbor" in against)
     )

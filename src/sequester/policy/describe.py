@@ -111,7 +111,7 @@ def _quasi(attribute: QuasiIdentifier) -> Iterator[str]:
 
 def _sensitive(attribute: Sensitive) -> Iterator[str]:
     yield from kind_of(attribute).treatment(attribute)
-    yield f"{attribute.values} values"
+    yield "the first value of everybody" if attribute.values == "first" else f"{attribute.values} values"
     if attribute.permanent:
         yield f"but {len(attribute.permanent)} that stay"
     if attribute.grades is not None:

@@ -76,8 +76,12 @@ def dotted(path: KeyPath) -> str | None:
 
 def read_document(file: Path) -> Document:
     """Read a file, or raise PolicyError when there is nothing in it that could be checked further."""
-    name = str(file)
-    root = _compose(_read_text(file), name)
+    return read_text(_read_text(file), str(file))
+
+
+def read_text(text: str, name: str = "") -> Document:
+    """What a text says; PolicyError when there is nothing in it that could be checked further."""
+    root = _compose(text, name)
     document = Document(name)
     if root is None:
         raise PolicyError(Problem("the file is empty; `sequester init data.csv` writes a first policy", name))

@@ -49,6 +49,23 @@ def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> l
     return different
 
 
+def growth(policy: Policy, text: str) -> list[str]:
+    """In words, what a policy allows or does otherwise than an earlier one, of what may differ between releases."""
+    before, now = json.loads(text), policy.model_dump(mode="json")
+    told = []
+    for name, attribute in now["attributes"].items():
+        one, other = before["attributes"].get(name, {}).get("range"), attribute.get("range")
+        if one and other and one != other:
+            told.append(f"the range of {name} is {_span(other)}, and was {_span(one)}")
+    # Where releases and ledgers are is no part of how they are made.
+    free = [key for key in now if key not in (*_FIXED, "ledger", "after") and before.get(key, now[key]) != now[key]]
+    return [*told, *([f"{', '.join(free)} changed"] if free else [])]
+
+
+def _span(ends: Sequence[float]) -> str:
+    return " to ".join(f"{end:g}" for end in ends)
+
+
 def _without_growth(before: Any, now: Any) -> tuple[Any, Any]:
     """Two declarations of an attribute without that in which the later one only allows more values."""
     if not isinstance(before, dict) or not isinstance(now, dict):

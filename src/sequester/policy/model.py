@@ -16,6 +16,7 @@ from sequester.policy.attributes import Attribute, Consent, Insensitive, QuasiId
 from sequester.policy.base import Many, Strict
 from sequester.policy.methods import MethodOptions, Mondrian, Pods
 from sequester.policy.protect import Protect
+from sequester.viewable import Viewable
 
 # Passed as validation context by `load`, which has run the checks across keys itself.
 CHECKED = {"sequester": "checked"}
@@ -35,8 +36,8 @@ class Output(Strict):
     """How a release is written."""
 
     format: Literal["csv", "parquet"] = Field("csv", description="The kind of file.")
-    numbers: Literal["interval", "bounds", "midpoint"] = Field(
-        "interval", description="How a generalized number is written: [21-30], two columns, or its middle."
+    numbers: Literal["bounds", "interval", "midpoint"] = Field(
+        "bounds", description="How a generalized number is written: two columns, [21-30], or its middle."
     )
     formulas: Literal["keep", "escape"] = Field(
         "keep",
@@ -45,15 +46,16 @@ class Output(Strict):
 
 
 class Input(Strict):
-    """How delimited files are read, so that a series reads them the same way each time."""
+    """How text is read, so that a series reads it the same way each time."""
 
     delimiter: str | None = Field(None, min_length=1, max_length=1, description="Default: found from the header.")
     quote: str = Field('"', min_length=1, max_length=1, description="What surrounds cells that hold the delimiter.")
     encoding: str = Field("utf-8", description="How characters are stored.")
     missing: Many[str] = Field(("",), description="Cells that mean: no value.")
+    decimal: Literal[".", ","] = Field(".", description="What stands before the fraction of a number written as text.")
 
 
-class Policy(Strict):
+class Policy(Strict, Viewable):
     """Everything a steward decides about one series of releases."""
 
     version: Literal[1] = Field(description="The version of this format.")
@@ -82,10 +84,10 @@ class Policy(Strict):
     infeasible: Literal["hold-back", "suppress", "refuse"] = Field(
         "hold-back", description="Series: what happens to newcomers or leavers that cannot be hidden."
     )
-    corrections: Literal["refuse", "hold-out"] = Field(
+    corrections: Literal["refuse", "keep", "hold-out"] = Field(
         "refuse",
-        description="Series: people whose cells that do not change differ from what was published: an error, or all of "
-        "them are left out as if they had left.",
+        description="Series: people whose cells that do not change differ from what was published: an error, or they "
+        "are published as they were, or all of them are left out as if they had left.",
     )
     ledger: str | None = Field(
         None,

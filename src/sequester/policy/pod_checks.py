@@ -7,12 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from sequester.policy.defaults import default_method
+from sequester.policy.document import KeyPath
 from sequester.policy.model import Policy
 from sequester.policy.phrase import closest
 from sequester.policy.protect import CLASS_PROMISES
 from sequester.policy.raw import Issue, at
 
 _ONLY = "only goes with method: {name: pods}"
+ONLY_PODS: dict[KeyPath, str] = {
+    ("protect", "lineage"): "it bounds how many people share seats",
+    ("decoys",): "no other method publishes rows about nobody",
+    ("impossible",): "no other method chooses whose values could be exchanged",
+}
+"""Keys that only pods use, and why."""
 
 
 def pod_checks(raw: Mapping[str, Any]) -> list[Issue]:
@@ -20,11 +27,7 @@ def pod_checks(raw: Mapping[str, Any]) -> list[Issue]:
     issues = [*_inferred(raw), *_impossible(raw)]
     if method_of(raw) == "pods":
         return [*issues, *_numbers(raw), *_beside(raw), *_changing(raw)]
-    for path, why in (
-        (("protect", "lineage"), "it bounds how many people share seats"),
-        (("decoys",), "no other method publishes rows about nobody"),
-        (("impossible",), "no other method chooses whose values could be exchanged"),
-    ):
+    for path, why in ONLY_PODS.items():
         # A policy that is written out in full has the defaults of what it does not use.
         if at(raw, path) not in (None, [], (), Policy.model_fields["decoys"].default):
             issues.append((path, f"{_ONLY}: {why}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,16 +28,19 @@ class Believed:
 
     spread      over the people, decoys left out
     resilience  the same of the others, by the share of people whose values are known; empty where it was not asked
+    over        the same as `spread` after each release; empty where it was not asked, and of whole rows
     """
 
     attribute: str
     spread: BeliefSpread
     resilience: Mapping[float, Resilience]
+    over: tuple[BeliefSpread, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
         plain: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict()}
-        return plain | {"resilience": [one.to_dict() for one in self.resilience.values()]}
+        plain |= {"resilience": [one.to_dict() for one in self.resilience.values()]}
+        return plain | ({"over": [one.to_dict() for one in self.over]} if self.over else {})
 
 
 class Beliefs:
@@ -75,11 +78,19 @@ class Beliefs:
             if history.trajectories is None or not history.permanent or not self._of(history).questions:
                 continue
             spread = self._of(history).spread(self._people(history))
-            carries = {}
+            carries: dict[float, Resilience] = {}
+            over: tuple[BeliefSpread, ...] = ()
             if known and history.value is not None:
                 carries = resilience(history, self._seats, labels=self._asked(history))
-            told.append(Believed(history.attribute, spread, carries))
+            if known and history.attribute != WHOLE_ROW:
+                over = (*self._over(history), spread)
+            told.append(Believed(history.attribute, spread, carries, over))
         return tuple(told)
+
+    def _over(self, history: History) -> Iterator[BeliefSpread]:
+        """After each release but the last."""
+        for releases in range(1, len(history)):
+            yield believe(history.until(releases)).spread(self._people(history))
 
     def _of(self, history: History) -> Belief:
         if history.attribute not in self._fitted:

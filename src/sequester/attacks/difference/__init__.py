@@ -31,6 +31,7 @@ from sequester.attacks.difference.span import combinations
 from sequester.attacks.difference.value import generalized, nested
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.solvers.index import Index
+from sequester.errors import DataError, Problem
 from sequester.history import History, Trajectories
 
 if TYPE_CHECKING:
@@ -152,6 +153,14 @@ class _Subtractions:
 
     def _add(self, remainder: Remainder) -> None:
         cells, value = remainder.cells, remainder.value
+        if not remainder.people:
+            # Rows with a value are left, and nobody who could have it: what is known of people is not so.
+            first, second = sorted((cells.inner + 1, cells.outer + 1))
+            message = (
+                f"releases {first} and {second} contradict each other, if values stay with a person and the people are "
+                "those in the population; if values may change, say `values: transient`"
+            )
+            raise DataError(Problem(message, column=self.history.attribute or None))
         observed = remainder.people if value is None else remainder.with_value / remainder.people
         left = self._left(remainder)
         if not self._is_new(value, left, reached=observed):

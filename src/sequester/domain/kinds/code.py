@@ -53,6 +53,7 @@ class Code(Kind):
     """Codes of one length, generalized by their prefixes."""
 
     name = "code"
+    written = "prefix"
     options = ("length",)
 
     def check(self, given: Mapping[str, Any]) -> Iterator[Issue]:

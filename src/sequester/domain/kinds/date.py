@@ -81,6 +81,7 @@ class Date(Kind):
     """Dates are generalized to months, quarters, years, or any days in a row."""
 
     name = "date"
+    written = "calendar"
     options = ("levels", "format")
     measured = True
     between = " - "

@@ -56,6 +56,7 @@ class Kind:
     numeric   values can be published as two bounds or a middle
     several   a cell has several values
     between   what stands between the ends of an interval
+    written   how a published cell says what it is, in a word for programs
     unit      what a step is counted in
     """
 
@@ -66,6 +67,7 @@ class Kind:
     numeric: ClassVar[bool] = False
     several: ClassVar[bool] = False
     between: ClassVar[str] = "-"
+    written: ClassVar[str] = "group"
     unit: ClassVar[str] = ""
 
     # The policy.

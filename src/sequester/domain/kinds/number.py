@@ -220,6 +220,7 @@ class Number(Kind):
     """Numbers are generalized to intervals or bands; sensitive ones are published and protected as their bands."""
 
     name = "number"
+    written = "interval"
     options = ("range", "bands", "levels")
     measured = numeric = True
 
@@ -253,7 +254,7 @@ class Number(Kind):
 
     def notes(self, name: str, attribute: QuasiIdentifier) -> Iterator[str]:
         if attribute.range is None:
-            yield f"{name} has no range, so published intervals may show its lowest and highest value: give it one."
+            yield f"{name} has no range, so published intervals may show about how far its values reach: give it one."
 
     def notation(self, attribute: QuasiIdentifier) -> str:
         banded = attribute.levels is not None or attribute.bands is not None

@@ -41,4 +41,6 @@ def _spent(task: Task, classes: Classes, histories: tuple[History, ...]) -> tupl
 
 
 # Of one table on its own, for comparison, it is cut.
-METHOD = Method("group", cut_once, _following, from_the_first=True, merges=never, repairs=None, notes=_spent)
+METHOD = Method(
+    "group", cut_once, _following, from_the_first=True, merges=never, repairs=None, notes=_spent, lifelong=True
+)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.methods.pods.make import MANY, make, place_of
 from sequester.methods.pods.many.order import near_order, whole
@@ -49,14 +50,28 @@ def _figures(label: str, task: PodTask, made: MadePods) -> Iterator[tuple[str, f
 
 
 def _some(task: PodTask) -> PodTask:
-    """Some neighborhoods of a large table."""
+    """Some neighborhoods of a large table, with whoever shared a pod with their people in the last release."""
     if len(task) <= _PEOPLE:
         return task
     draws = np.random.default_rng([task.seed, 2])
+    part = _PEOPLE // 4
     if len(task) > MANY:
-        cells = np.array_split(near_order(whole(place_of(task))), len(task) // (_PEOPLE // 4))
+        cells = np.array_split(near_order(whole(place_of(task))), len(task) // part)
     else:
-        cells = cells_of(place_of(task), np.arange(len(task)), _PEOPLE // 4, 0)
-    rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:4].tolist()]))
+        cells = cells_of(place_of(task), np.arange(len(task)), part, 0)
+    # Partners of those who are looked at come on top of them.
+    looked_at = 4 if not task.before.pods else 2
+    rows = np.sort(np.concatenate([cells[place] for place in draws.permutation(len(cells))[:looked_at].tolist()]))
     # Made as the whole is, so that what is compared is the choice.
-    return replace(task.of(rows), part_of_many=len(task) > MANY)
+    return replace(task.of(with_partners(task, rows)), part_of_many=len(task) > MANY)
+
+
+def with_partners(task: PodTask, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """These records and those of everybody who was in a pod with one of them in the last release.
+
+    Without them whoever is looked at would be a widow, and take a decoy.
+    """
+    if not task.before.pods:
+        return rows
+    pod = np.where(task.person >= 0, np.append(task.before.pods[-1], np.int32(-1))[task.person], -1)
+    return np.union1d(rows, np.flatnonzero((pod >= 0) & np.isin(pod, pod[rows])))

@@ -50,4 +50,5 @@ METHOD = Method(
     merges=never,
     repairs="join",
     others=_other_decoys,
+    settings=({"decoys": 0.25}, {"decoys": 0.05}, {"lineage": 4}),
 )

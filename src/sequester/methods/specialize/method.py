@@ -47,4 +47,6 @@ def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> 
     return (str(chain),) if chain is not None and chain.is_cheaper else ()
 
 
-METHOD = Method("specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain)
+METHOD = Method(
+    "specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain, by_levels=True, most=100_000
+)

@@ -52,7 +52,7 @@ def specialize(
     from sequester.methods.specialize.refine_kernels import Step, split_classes
 
     cells = Cells.of(codes, domains, guard)
-    grid = Grid.of(cells.codes, cells.size, domains)
+    grid = CutCells.of(cells.codes, cells.size, domains)
     taxonomies = taxonomies_of(codes, domains, loss=loss)
     offers = Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label))
     local = np.full(len(cells) + 1, -1, np.int32)
@@ -107,7 +107,7 @@ class Offer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grid:
+class CutCells:
     """Distinct records (attributes, cells) in the classes of the cuts so far.
 
     order   per attribute the cells in the order of their codes: those of a value of a cut are one slice
@@ -124,7 +124,7 @@ class Grid:
     hi: list[NDArray[np.int32]]
 
     @classmethod
-    def of(cls, codes: NDArray[np.int32], size: Integers, domains: Sequence[Hierarchy]) -> Grid:
+    def of(cls, codes: NDArray[np.int32], size: Integers, domains: Sequence[Hierarchy]) -> CutCells:
         """All cells in one class."""
         # Short codes are sorted by counting, not by comparing.
         short = [np.int16 if domain.size < 1 << 15 else np.int32 for domain in domains]
@@ -229,7 +229,7 @@ class Rating:
         cls,
         score: Score,
         taxonomies: Sequence[Taxonomy],
-        grid: Grid,
+        grid: CutCells,
         *,
         codes: NDArray[np.int32],
         label: NDArray[np.int32] | None,

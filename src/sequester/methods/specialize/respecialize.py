@@ -35,7 +35,7 @@ from sequester.methods.specialize.bcf import TaxonomyCuts, before_of, blocked_by
 from sequester.methods.specialize.bcf_atoms import atoms_of, joiners_of, left_alone
 from sequester.methods.specialize.bcf_kernels import Atoms, Before, Branches, Demand, Joiners, Room, Split
 from sequester.methods.specialize.bcf_row_kernels import MANY, NO, NOT_NOW, YES
-from sequester.methods.specialize.refine import Grid, Loss, Offer, Offers, Rating, Score, specialize, taxonomies_of
+from sequester.methods.specialize.refine import CutCells, Loss, Offer, Offers, Rating, Score, specialize, taxonomies_of
 from sequester.methods.specialize.refine_kernels import Step
 
 Semantics = Literal["realised", "printed"]
@@ -110,7 +110,7 @@ class Refinement:
     domains: tuple[Hierarchy, ...]
     record_atom: NDArray[np.int32]
     atoms: Atoms
-    grid: Grid
+    grid: CutCells
     guard: ClassGuard
     before: Before
     cuts: TaxonomyCuts
@@ -173,7 +173,7 @@ class Refinement:
             bound=bound,
         )
         atoms, atom_codes, record_atom = atoms_of(past, codes, domains, guard, before, views)
-        grid = Grid.of(atom_codes, atoms.size, domains)
+        grid = CutCells.of(atom_codes, atoms.size, domains)
         taxonomies = taxonomies_of(
             codes, domains, loss=loss, edges=cuts.edges if cuts.nested else None, blocked=blocked_by(past, domains)
         )
