@@ -194,7 +194,9 @@ def check_table(story: Story, rows: list[dict[str, Any]], classes: list[list[str
     """The published table shows exactly these classes with their people's labels, and no row is marked."""
     shown: dict[Any, list[Label]] = {}
     for row in rows:
-        shown.setdefault((row["age"], row["sex"]), []).append(tuple(row[name] for name in story.names))
+        shown.setdefault((row["age_min"], row["age_max"], row["sex"]), []).append(
+            tuple(row[name] for name in story.names)
+        )
         assert all(row[name] not in (None, "") for name in story.columns)
     assert sorted(map(sorted, shown.values())) == sorted(sorted(map(story.label, people)) for people in classes)
 

@@ -77,7 +77,8 @@ def make_older(path: Path, version: int) -> str:
             content = chain.old_content(store.rows(entry, tuple(schema.TABLES)), versions.get(entry.number, {}))
             row |= {"content": content, "previous": head, "tables": None, "files": None} if old else {"previous": head}
             if not old:
-                kept = {name: digest for name, digest in entry.tables.items() if name not in schema.LATER}
+                absent = schema.LATER if version < 4 else ()
+                kept = {name: digest for name, digest in entry.tables.items() if name not in absent}
                 row |= {"content": chain.content(kept), "tables": json.dumps(kept, sort_keys=True)}
             hashes[row["hash"]] = head = row["hash"] = chain.entry(row)
             row["seal"] = KEY.sign("entry", head.encode()).hex()
@@ -99,7 +100,7 @@ def make_older(path: Path, version: int) -> str:
         for column, last in later.items():
             if version <= last:
                 database.execute(f"ALTER TABLE releases DROP COLUMN {column}").fetchall()
-        for table in schema.LATER:
+        for table in ("aliases", *(schema.LATER if version < 4 else ())):
             database.execute(f"DROP TABLE {table}").fetchall()
         if old:
             database.execute("ALTER TABLE log DROP COLUMN seal").fetchall()

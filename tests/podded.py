@@ -119,7 +119,11 @@ def check_rows(state: State, release: Release, policy: sq.Policy) -> None:
     """The published rows of every class are those of its people and decoys in the ledger, as far as they stay."""
     labels, member = labels_of(state, policy), state.member
     names = [*policy.sensitive, *policy.lasting]
-    quasi = [name for name in release.table.column_names if name.removesuffix("_min") in policy.quasi_identifiers]
+    quasi = [
+        name
+        for name in release.table.column_names
+        if name.removesuffix("_min").removesuffix("_max") in policy.quasi_identifiers
+    ]
     written: dict[Any, Counter[tuple[str, ...]]] = {}
     for row in release.table.to_pylist():
         box = tuple(row[name] for name in quasi)

@@ -55,6 +55,7 @@ def test_json_is_the_description_with_the_files(folder: Path) -> None:
     again = sq.anonymize(folder / "people.csv", sq.Policy.load(folder / "policy.yaml"), seed=7)
     assert (printed.pop("suppressed"), printed.pop("loss")) == (0, again.loss)
     public = json.loads((folder / "r" / "release.json").read_text())
+    assert (public.pop("data"), sorted(public.pop("digests"))) == ("data.csv", ["data.csv", "dictionary.csv"])
     assert public == json.loads(again.to_json())
     assert printed == {key: value for key, value in public.items() if key != "loss"}
     assert again.save(folder / "again.csv")[0].read_bytes() == (folder / "r" / "data.csv").read_bytes()
@@ -117,6 +118,7 @@ def test_a_promise_that_cannot_be_kept_ends_with_4_and_no_file(folder: Path, rul
 
 
 def test_a_policy_is_required(folder: Path) -> None:
+    (folder / "policy.yaml").unlink()
     for command in ("anonymize", "measure"):
         done = invoke(command, "people.csv", cwd=folder)
         assert (done.returncode, done.stdout) == (2, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 
 from command import invoke
@@ -159,3 +160,53 @@ def test_a_promised_belief_that_is_broken_ends_with_4(folder: Path) -> None:
     done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", cwd=folder)
     assert done.returncode == 4
     assert "belief: 5 tied to lupus with 100%, allowed 90%" in done.stdout
+
+
+def test_the_page_and_the_findings_are_for_their_owner_alone(folder: Path) -> None:
+    files = ["--report", "audit.html", "--findings", "findings.parquet"]
+    done = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", *files, cwd=folder)
+    assert done.returncode == 4
+    page, found = (folder / "audit.html").read_text(), parquet.read_table(folder / "findings.parquet")
+    assert "5 tied to lupus with 100%, allowed 50%" in page
+    assert "lupus" in found["value"].to_pylist()
+    assert {(folder / name).stat().st_mode & 0o777 for name in files[1::2]} == {0o600}
+    assert "audit.html" in done.stderr
+    assert "findings.parquet" in done.stderr
+    again = invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", *files, cwd=folder)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+    forced = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", *files, "--force", cwd=folder)
+    assert forced.returncode == 0
+    assert parquet.read_table(folder / "findings.parquet").num_rows == 0
+
+
+def test_the_public_page_names_no_value_and_may_be_read(folder: Path) -> None:
+    page = ["--report", "public.html", "--audience", "public"]
+    assert invoke("audit", "first.csv", "leaky.csv", "-p", "policy.yaml", *page, cwd=folder).returncode == 4
+    assert not any(value in (folder / "public.html").read_text() for value in ("lupus", "flu", "gout"))
+    assert (folder / "public.html").stat().st_mode & 0o044
+
+
+@pytest.mark.parametrize(("option", "says"), [(["--audience", "public"], "--report"), (["--all-findings"], "json")])
+def test_an_option_that_would_do_nothing_is_refused(folder: Path, option: list[str], says: str) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", *option, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_findings_are_a_parquet_file_or_nothing(folder: Path) -> None:
+    done = invoke("audit", "first.csv", "-p", "policy.yaml", "--findings", "findings.json", cwd=folder)
+    assert done.returncode == 2
+    assert ".parquet" in done.stderr
+    assert not (folder / "findings.json").exists()
+
+
+def test_json_has_the_first_hundred_findings_and_says_how_many_there_are(folder: Path) -> None:
+    rows = [f"{n},[{n // 3}-{n // 3}],flu" for n in range(300)]
+    (folder / "odd.csv").write_text("\n".join(["id,age,illness", *rows]))
+    (folder / "policy.yaml").write_text(POLICY.replace("k: 2", "k: 9").replace("confidence: 0.5", "confidence: 0.1"))
+    command = ["audit", "odd.csv", "-p", "policy.yaml", "--format", "json"]
+    some = json.loads(invoke(*command, cwd=folder).stdout)
+    every = json.loads(invoke(*command, "--all-findings", cwd=folder).stdout)
+    assert some["found"] == every["found"] == len(every["findings"]) > 100
+    assert some["findings"] == every["findings"][:100]

@@ -80,11 +80,11 @@ def test_a_missing_file_ends_with_6(folder: Path, arguments: tuple[str, ...]) ->
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("check",),
+        ("check", "data.csv", "more.csv", "-p", "policy.yaml"),
         ("nonsense",),
         ("check", "policy.yaml", "--nonsense"),
         ("check", "policy.yaml", "--format", "xml"),
-        (),
+        ("plan",),
     ],
 )
 def test_wrong_usage_ends_with_2(folder: Path, arguments: tuple[str, ...]) -> None:
@@ -174,9 +174,55 @@ def test_init_writes_a_policy_that_its_data_fits(folder: Path) -> None:
     (folder / "people.csv").write_text("patient_id,age,sex,zip,diagnosis\n" + rows)
     done = sequester("init", "people.csv", "--out", "new.yaml", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "sequester check new.yaml people.csv" in done.stdout
+    assert "sequester check people.csv -p new.yaml\n" in done.stdout
     assert CANARY not in (folder / "new.yaml").read_text()
     assert "60 records" in sequester("check", "new.yaml", "people.csv", cwd=folder).stdout
+
+
+def waves(folder: Path, count: int = 3) -> list[str]:
+    """Waves of people of whom some leave, some come, and everybody grows older."""
+    for wave in range(count):
+        rows = "".join(
+            f"P{n},{20 + n % 50 + wave},{'fm'[n % 2]},{'abc'[(n + (n % 9 == wave)) % 3]}{CANARY}\n"
+            for n in range(400)
+            if n % 7 != wave
+        )
+        (folder / f"people-{wave + 1}.csv").write_text("patient_id,age,sex,diagnosis\n" + rows)
+    return [f"people-{wave + 1}.csv" for wave in range(count)]
+
+
+def test_init_reads_waves_and_says_what_comes_next(folder: Path) -> None:
+    files = waves(folder)
+    done = sequester("init", *files, "--out", "new.yaml", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = " ".join(done.stdout.split())
+    assert "sensitive diagnosis" in said
+    assert "promised k 5, confidence 0.5; by pods" in said
+    assert "sequester check people-3.csv -p new.yaml" in said
+    assert "sequester rehearse people-1.csv people-2.csv people-3.csv -p new.yaml" in said
+    assert "sequester publish people-1.csv -p new.yaml" in said
+    text = (folder / "new.yaml").read_text()
+    assert "changes: {by: [0, 2]}" in text
+    assert "series: people\n" in text
+    assert CANARY not in text + done.stdout
+    for file in files:
+        assert sequester("check", "new.yaml", file, cwd=folder).returncode == 0
+
+
+def test_init_refuses_what_are_no_waves_of_one_table(folder: Path) -> None:
+    first, second, _ = waves(folder)
+    for arguments, said in (
+        ((first, first), "waves 1 and 2 are the same file"),
+        ((first, second, "--person", "sex"), "a wave has one per person"),
+        ((first, second, "--person", "nobody"), "is in no wave"),
+        ((first, "data.csv"), "no column tells people apart in every wave"),
+        ((first, "absent.csv"), "there is no such file"),
+    ):
+        done = sequester("init", *arguments, "--out", "new.yaml", cwd=folder)
+        assert (done.returncode, done.stdout) == (6, "")
+        assert said in done.stderr
+        assert CANARY not in done.stderr
+        assert not (folder / "new.yaml").exists()
 
 
 def test_init_does_not_replace_a_policy_unless_forced(folder: Path) -> None:

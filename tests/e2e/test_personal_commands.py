@@ -91,7 +91,7 @@ def test_people_say_what_they_allow_and_every_release_keeps_it(tmp_path: Path, m
     assert not {"personal", "gain", "waiting"} & set(facts)
     with (folder / "data.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert set(rows[0]) == {"age", "zip", "disease"}
+    assert set(rows[0]) == {"age_min", "age_max", "zip", "disease"}
     assert {row["disease"] for row in rows}.isdisjoint({"HIV", "Tuberculosis", "Gastritis"})
     assert not any(word in page + json.dumps(facts) for word in ("person-", "HIV", "Tuberculosis"))
     shown = invoke("show", "4", "-p", "policy.yaml", cwd=tmp_path)

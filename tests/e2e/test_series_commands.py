@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clinic import CANARY, LEDGER, POLICY, contents, edit, publish_two, set_up
+from clinic import CANARY, LEDGER, POLICY, contents, edit, people, publish_two, set_up, write
 from command import invoke, sequester, sequester_answered
 from sequester.cli.app import app
 from sequester.ledger import Key, Ledger
@@ -44,7 +44,7 @@ def test_a_plan_of_the_first_release_leaves_nothing_behind(folder: Path) -> None
     done = sequester("plan", "q1.csv", *RULES, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Release 1 of clinic, 0001-q1, by mondrian: 60 records in" in done.stdout
-    assert "sequester publish q1.csv --policy policy.yaml" in done.stdout
+    assert "sequester publish q1.csv\n" in done.stdout
     assert contents(folder) == before
 
 
@@ -69,6 +69,58 @@ def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series
     assert "60 stay, 30 left" in first
 
 
+def test_a_plan_tells_why_somebody_waits_and_classes_are_coarse(series: Path) -> None:
+    text = " ".join(invoke("plan", "q3.csv", *RULES, cwd=series).stdout.split())
+    waits = "waiting newcomers (1): they are seen as a set (difference), and at least 2 must be"
+    assert f"Why {waits} protect.inferred, protect.k" in text
+    assert "Why classes are coarse classes people AIL" in text
+    assert "without a memory these would work:" in text
+    assert "eased by protect.k, protect.confidence, attributes.illness.ordinary, protect.inferred, method" in text
+    assert "`sequester plan --why` tells what one step of each key would buy." in text
+
+
+def test_a_plan_tells_how_it_differs_from_the_last_release(series: Path) -> None:
+    text = " ".join(invoke("plan", "q3.csv", *RULES, cwd=series).stdout.split())
+    assert "Beside release 2 people 90 stay; no box of those who stay is wider classes 37, 37 before" in text
+    assert "37 kept (37 as they were) column loss before now age" in text
+    first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
+    assert "60 stay, 30 left" in first
+    assert "24 kept (24 as they were), 2 merged, 11 gone" in first
+    assert " finer" in first
+
+
+def test_asked_why_a_plan_tells_what_keys_would_buy(series: Path) -> None:
+    before = contents(series)
+    text = " ".join(invoke("plan", "q3.csv", *RULES, "--why", cwd=series).stdout.split())
+    assert "What one step of a key would buy if AIL waiting as planned" in text
+    assert "protect.confidence: 0.6 to 0.67 *" in text
+    assert "a series that has begun keeps these: they need another that goes on from it (`after`)" in text
+    assert "tells what one step of each key would buy" not in text
+    done = invoke("plan", "q3.csv", *RULES, "--why", "--format", "json", cwd=series)
+    found = json.loads(done.stdout)
+    assert found["why"][0]["what"] == "waiting"
+    assert found["why"][0]["keys"] == ["protect.inferred", "protect.k"]
+    assert found["since_last"]["classes"]["as_they_were"] == 37
+    (priced,) = (one for one in found["relaxations"] if one["key"] == "protect.confidence")
+    assert (priced["now"], priced["then"], priced["made"], priced["running"]) == ("0.6", "0.67", True, False)
+    assert 0 < priced["loss"]["ail"] <= found["loss"]["release"]["ail"]
+    assert contents(series) == before
+
+
+def test_a_refusal_that_is_asked_why_tells_what_would_help(series: Path) -> None:
+    edit(series / "policy.yaml", "method:", "infeasible: refuse\nmethod:")
+    done = invoke("plan", "q3.csv", *RULES, "--why", cwd=series)
+    assert done.returncode == 4
+    text = " ".join(done.stdout.split())
+    assert "refused newcomers (1): they are seen as a set (difference), and at least 2 must be" in text
+    assert "as planned refused 0 infeasible: refuse to hold-back" in text
+    assert "1 who came cannot be hidden" in done.stderr
+    assert "(protect.inferred, protect.k, infeasible)" in done.stderr
+    done = invoke("plan", "q3.csv", *RULES, "--why", "--format", "json", cwd=series)
+    assert (done.returncode, json.loads(done.stdout)["why"][0]["keys"][-1]) == (4, "infeasible")
+    assert invoke("plan", "q3.csv", *RULES, cwd=series).stdout == ""
+
+
 def test_a_plan_tells_what_waiting_for_more_people_would_save(folder: Path) -> None:
     found = json.loads(invoke("plan", "q1.csv", *RULES, "--format", "json", cwd=folder).stdout)["levers"]
     assert 0 < found["with next two"] < found["with next"] < found["now"]
@@ -88,7 +140,7 @@ def test_the_json_of_a_plan_is_one_document_without_the_seed(series: Path) -> No
 def test_a_saved_plan_is_published_as_it_was_planned(series: Path) -> None:
     done = sequester("plan", "q3.csv", *RULES, "--name", "autumn", "--out", "next.plan", cwd=series)
     assert done.returncode == 0, done.stderr
-    assert "sequester publish next.plan --policy policy.yaml" in done.stdout
+    assert "sequester publish next.plan\n" in done.stdout
     planned = json.loads((series / "next.plan").read_text())
     # From another folder, without a terminal: a plan was looked at already.
     elsewhere = series / "elsewhere"
@@ -169,7 +221,7 @@ def test_ledger_and_releases_may_be_elsewhere(folder: Path) -> None:
     assert (folder / "out/clinic/0001-q1/data.csv").is_file()
     assert (folder / "books/my.ledger.key").is_file()
     said = invoke("plan", "q2.csv", *RULES, *places, cwd=folder).stdout
-    assert "sequester publish q2.csv --policy policy.yaml --ledger books/my.ledger --releases out" in said
+    assert "sequester publish q2.csv --ledger books/my.ledger --releases out" in said
 
 
 @pytest.mark.parametrize("method", ["merge", "grow", "full-domain", "mondrian"])
@@ -294,7 +346,10 @@ def test_help_has_examples_and_the_policy_is_needed(folder: Path) -> None:
     for command in ("verify", "export", "import"):
         assert f"$ sequester ledger {command}" in invoke("ledger", command, "--help", cwd=folder).stdout
     for command in ("plan", "publish"):
-        assert invoke(command, "q1.csv", cwd=folder).returncode == 2
+        (folder / "policy.yaml").unlink(missing_ok=True)
+        done = invoke(command, "q1.csv", "--yes" if command == "publish" else "--out=next.plan", cwd=folder)
+        assert done.returncode == 2
+        assert "sequester init" in " ".join(done.stderr.split())
 
 
 def test_without_a_person_column_there_is_no_series(folder: Path) -> None:
@@ -302,3 +357,30 @@ def test_without_a_person_column_there_is_no_series(folder: Path) -> None:
     done = invoke("plan", "q1.csv", *RULES, cwd=folder)
     assert (done.returncode, done.stdout) == (6, "")
     assert "person" in done.stderr
+
+
+@pytest.mark.parametrize("method", ["mondrian", "pods"])
+def test_no_reason_and_no_relaxation_names_a_value_or_a_person(tmp_path: Path, method: str) -> None:
+    """Every id and every illness is a canary; bounds of single values name one in the policy itself."""
+    folder = set_up(tmp_path)
+    edit(folder / "policy.yaml", "name: mondrian", f"name: {method}")
+    bounds = "{role: sensitive, ordinary: [CANARY-7f3a lupus], confidence: {CANARY-7f3a flu: 0.5, '*': 0.6}}"
+    edit(folder / "policy.yaml", "{role: sensitive}", bounds)
+    assert invoke("publish", "q1.csv", *RULES, "--yes", cwd=folder).returncode == 0
+    plan = ("plan", "q2.csv", *RULES, "--why", "--out", "next.plan")
+    for format in ("text", "json"):
+        done = invoke(*plan, "--format", format, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert CANARY not in done.stdout + done.stderr
+    saved = (folder / "next.plan").read_text()
+    assert CANARY not in saved
+    keys = {one["key"] for one in json.loads(saved)["relaxations"]}
+    assert {"attributes.illness.confidence", "attributes.illness.ordinary"} <= keys
+    # A refusal, priced: nothing more is told of it.
+    edit(folder / "policy.yaml", "method:", "infeasible: refuse\nmethod:")
+    alike = [(*row[:3], f"{CANARY} flu") for row in people(90)[60:]]
+    write(folder / "q4.csv", [*people(60), *alike])
+    done = invoke("plan", "q4.csv", *RULES, "--why", cwd=folder)
+    assert done.returncode == (4 if method == "mondrian" else 0), done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert ("a value of illness is more frequent among them" in done.stderr) == (method == "mondrian")

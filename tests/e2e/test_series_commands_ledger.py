@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clinic import LEDGER, edit, people, publish_two, set_up, write
+from clinic import LEDGER, contents, edit, people, publish_two, set_up, write
 from command import invoke, sequester
 
 RULES = ("-p", "policy.yaml")
@@ -99,6 +99,10 @@ def test_a_release_that_is_not_there_is_wrong_usage(series: Path) -> None:
 )
 def test_a_series_must_be_named_and_be_there(tmp_path: Path, command: tuple[str, ...]) -> None:
     set_up(tmp_path)
+    before = contents(tmp_path)
+    assert invoke(*command, cwd=tmp_path).returncode == 6
+    assert contents(tmp_path) == before
+    (tmp_path / "policy.yaml").unlink()
     assert invoke(*command, cwd=tmp_path).returncode == 2
     done = invoke(*command, "--ledger", "nowhere.ledger", cwd=tmp_path)
     assert done.returncode == 6

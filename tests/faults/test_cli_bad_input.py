@@ -119,7 +119,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         "column names must differ",
     ),
     "another encoding": ("data.csv", write_latin, "the text is not utf-8"),
-    "an unknown suffix": ("data.xls", lambda folder: (folder / "data.xls").write_text("x"), "unknown kind of file"),
+    "an unknown suffix": ("data.docx", lambda folder: (folder / "data.docx").write_text("x"), "unknown kind of file"),
     "a folder": ("empty", lambda folder: (folder / "empty").mkdir(), "is a folder without .parquet files"),
     "damaged parquet": ("data.parquet", write_cut_parquet, "the file is not Parquet, or is cut off or damaged"),
     "damaged gzip": ("data.csv.gz", write_cut_gzip, "get it again"),

@@ -23,7 +23,7 @@ def test_too_little_memory_is_said_and_loses_nothing(
 ) -> None:
     folder = tmp_path / "folder"
     shutil.copytree(starts["first"], folder)
-    csv.write_csv(hospital(40_000, seed=3), folder / "first.csv")
+    csv.write_csv(hospital(200_000, seed=3), folder / "first.csv")
     done = driver.run(folder, *publish("first"), memory=memory * MEGABYTE)
     check_known(folder)
     assert done.code == 6, done.said[-2000:]

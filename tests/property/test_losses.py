@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.domain.hierarchy import Hierarchy, nested
-from sequester.metrics.loss import losses
+from sequester.metrics.loss import column_losses, losses, ncp
 
 moderate = settings(max_examples=80, deadline=None)
 
@@ -135,3 +135,15 @@ def test_publishing_exact_values_loses_nothing_and_leaving_all_out_loses_everyth
 def test_entropy_is_absent_without_the_raw_table():
     boxes = Boxes(np.zeros((1, 1), np.int32), np.ones((1, 1), np.int32), np.array([3]))
     assert "entropy" not in losses(boxes, DOMAINS[:1])
+
+
+@moderate
+@given(releases())
+def test_the_loss_of_a_column_is_what_its_records_lose_in_it(release):
+    classes, _, member = release
+    there = [int(c) for c in member if c >= 0]
+    found = column_losses(classes, DOMAINS)
+    for a, domain in enumerate(DOMAINS):
+        expected = sum(cost_of_record(classes, domain, a, c)["ncp"] for c in there) / max(len(there), 1)
+        assert math.isclose(found[a], expected, abs_tol=1e-9)
+    assert math.isclose(float(found.mean()), ncp(classes, DOMAINS), abs_tol=1e-9)

@@ -172,10 +172,11 @@ def test_elements_count_the_rows_that_may_be_a_value(grades: dict[str, str], per
 # Releases.
 
 
-def classes_of(table: pa.Table) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for age, place, disease in zip(*(table[name].to_pylist() for name in ("age", "zip", "disease")), strict=True):
-        found.setdefault((age, place), []).append(disease)
+def classes_of(table: pa.Table) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = {}
+    columns = (table[name].to_pylist() for name in ("age_min", "age_max", "zip_min", "zip_max", "disease"))
+    for *box, disease in zip(*columns, strict=True):
+        found.setdefault(tuple(box), []).append(disease)
     return found
 
 

@@ -69,8 +69,7 @@ def table(people: dict[int, Person]) -> pa.Table:
 
 def covers(row: dict[str, str], person: Person) -> bool:
     """Whether a published row may be about somebody; read by the definition, without the product's reader."""
-    age, sex = str(row["age"]), str(row["sex"])
-    low, high = (0, 9) if age == "*" else map(int, age.strip("[]").split("-")) if "-" in age else (int(age), int(age))
+    low, high, sex = int(row["age_min"]), int(row["age_max"]), str(row["sex"])
     return low <= person[0] <= high and sex in ("*", person[1], "{f, m}")
 
 

@@ -271,6 +271,7 @@ def test_cells_that_are_no_sets_are_refused(cells: list[str], message: str) -> N
 def test_sets_are_bounded_element_by_element_in_one_table() -> None:
     raw = {
         "version": 1, "series": "one",
+        "output": {"numbers": "interval"},
         "attributes": {"q": {"role": "quasi-identifier", "kind": "number"}, "s": {"role": "sensitive", "kind": "set"}},
         "protect": {"k": 2, "confidence": 0.5},
     }  # fmt: skip

@@ -329,3 +329,23 @@ def test_a_population_does_not_tell_whose_rows_are_whose(against: list[str]) -> 
     )
     assert "tracing" not in found.tried
     assert found.holds
+
+
+def test_values_that_change_although_they_should_stay_are_an_error_where_only_the_population_is_known() -> None:
+    """Nobody's own value is known then: rows with a value are left, and nobody who could have it."""
+    # By age first, then by number: nobody of the first two classes had it, and now one of their people has.
+    first = [(age, "[0-9]", ill) for age, some in enumerate(("b c d", "b c d", "CANARY b c")) for ill in some.split()]
+    second = [("[0-2]", "0", ill) for ill in ("CANARY", "b")] + [("[0-2]", "1", ill) for ill in ("CANARY", "c", "c")]
+    rest = [("[0-2]", "2", ill) for ill in ("b", "c", "d", "d")]
+    numbers = ((0, 1, 2), (0, 1, 2), (1, 2, 2))
+    who = [(age, number) for age, some in enumerate(numbers) for number in some]
+    quasi = {"role": "quasi-identifier", "kind": "number", "range": [0, 9]}
+    rules = policy({"k": 2, "confidence": 0.7}, age={**quasi, "range": [0, 2]}, number=quasi)
+    releases = [
+        pa.table({name: [str(row[place]) for row in rows] for place, name in enumerate(("age", "number", "ill"))})
+        for rows in (first, second + rest)
+    ]
+    everybody = pa.table({"id": range(9), "age": [age for age, _ in who], "number": [number for _, number in who]})
+    with pytest.raises(sq.DataError, match="releases 1 and 2 contradict each other") as raised:
+        sq.audit(releases, rules, population=[everybody, everybody])
+    assert "CANARY" not in str(raised.value)

@@ -37,7 +37,8 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 
 
 def rules(attributes: dict[str, Any] | None = None, **changes: Any) -> Policy:
-    raw = {"version": 1, "series": "t", "attributes": attributes or ATTRIBUTES, "protect": {"k": 2}, **changes}
+    raw = {"version": 1, "series": "t", "attributes": attributes or ATTRIBUTES, "protect": {"k": 2}}
+    raw |= {"output": {"numbers": "interval"}, **changes}
     return Policy.model_validate(raw)
 
 

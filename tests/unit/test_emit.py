@@ -73,6 +73,7 @@ def texts(table: pa.Table, name: str) -> list[str]:
 
 
 def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: np.ndarray, missing: bool) -> None:
+    classes = as_printed(classes, snapshot.quasi_domains, numbers="interval")
     table = write_table(snapshot, classes, order, numbers="interval")
     member = classes.member[order]
     for place, (name, domain) in enumerate(zip(snapshot.quasi_names, snapshot.quasi_domains, strict=True)):
@@ -80,8 +81,7 @@ def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: n
         assert understood.all()
         assert lo.tolist() == classes.lo[place][member].tolist()
         assert hi.tolist() == classes.hi[place][member].tolist()
-    told = as_printed(classes, snapshot.quasi_domains, numbers="interval")
-    read_back(table, Judged.of(snapshot, told, order, rules(missing=missing)))
+    read_back(table, Judged.of(snapshot, classes, order, rules(missing=missing)))
 
 
 @settings(max_examples=60, deadline=None)

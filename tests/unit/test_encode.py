@@ -153,7 +153,7 @@ def test_numbers_decode_to_themselves_from_text_and_floats(values):
         assert one(column, kind="number") == values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.dates(), min_size=1, max_size=20))
 def test_dates_decode_to_themselves_from_every_form(values):
     table = {
@@ -237,7 +237,8 @@ def test_a_range_of_integers_is_the_domain_unless_there_are_fractions():
     whole = encode(pa.table({"a": [2, 3]}), policy(a=attribute))
     assert whole.quasi_domains[0].leaves.tolist() == [0, 1, 2, 3, 4, 5]
     broken = encode(pa.table({"a": [2, 3.5]}), policy(a=attribute))
-    assert broken.quasi_domains[0].leaves.tolist() == [0, 2, 3.5, 5]
+    # Every twentieth is a place where a published interval may end.
+    assert broken.quasi_domains[0].leaves.tolist() == sorted({n / 20 for n in range(101)} | {2, 3.5})
 
 
 def test_identifiers_and_columns_outside_the_policy_are_never_read(tmp_path):

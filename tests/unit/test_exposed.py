@@ -96,15 +96,16 @@ def test_where_findings_are_left_out_the_count_says_at_least(monkeypatch: pytest
 def test_a_series_that_holds_exposes_nobody() -> None:
     found = sq.audit([FIRST], policy())
     assert str(found.exposed) == "Nobody is exposed."
-    assert "safe" in found._repr_html_()
-    assert "exposed:" not in found._repr_html_()
+    assert '<td class="kept">kept</td>' in found._repr_html_()
+    assert '<td class="broken">' not in found._repr_html_()
 
 
 def test_every_form_of_an_audit_begins_with_the_people_exposed() -> None:
     found = sq.audit([FIRST, LEAKY], policy())
     assert next(iter(json.loads(found.to_json()))) == "exposed"
-    assert found._repr_html_().startswith("<p><b>1 person is exposed, 1 for certain.</b></p>")
-    assert "<td>exposed: 1 person is exposed" in found._repr_html_()
+    shown = found._repr_html_().split("</style>")[1]
+    assert shown.startswith("<h3>1 person is exposed, 1 for certain.</h3>")
+    assert '<td class="broken">broken</td>' in shown
     assert repr(found).startswith("<Audit of 2 releases: 1 person is exposed, 1 for certain; ")
 
 

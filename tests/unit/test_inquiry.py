@@ -55,3 +55,15 @@ def test_a_confidence_that_is_asked_about_is_on_every_value_that_is_not_ordinary
     assert (asked.protect.confidence, asked.sensitive["value"].confidence) == (0.2, None)
     assert asked.sensitive["value"].ordinary == ("none",)
     assert with_bounds(policy) == policy
+
+
+def test_decoys_are_not_counted_as_people_exposed(tmp_path: Path) -> None:
+    policy = rules(method={"name": "pods"}, protect={"k": 2, "confidence": 0.5, "inferred": 2}, decoys=0.5)
+    made = sq.Series.open(tmp_path / "clinic.ledger", policy, key=KEY)
+    made.publish(people(range(60)), name="first", seed=SEED)
+    made.publish(people(range(30)), name="second", seed=SEED)
+    found = made.audit(confidence=0.3)
+    named = {one for finding in found.findings for one in finding.people}
+    assert found.nobody
+    assert named & found.nobody
+    assert 0 < found.exposed.total.people == len(named - found.nobody) <= 60

@@ -409,7 +409,7 @@ def test_an_older_ledger_is_brought_up_to_date(tmp_path: Path, version: int) -> 
         Ledger.open(path, key=None, read_only=True)
     with Ledger.open(path, key=KEY, read_only=True) as ledger:
         assert ledger.releases()[0].purpose is None
-        assert ledger.log()[-1].detail == f"from version {version} to 4"
+        assert ledger.log()[-1].detail == f"from version {version} to {schema.VERSION}"
         assert ledger.load().people == 4
         assert ledger.load().seats is None
         # There is a head from now on.

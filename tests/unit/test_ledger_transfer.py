@@ -103,7 +103,7 @@ def test_an_export_needs_its_key(books: Books, exported: Path) -> None:
         ("nonsense", "is not the manifest"),
         ("[]", "is not the manifest"),
         ('{"sequester-ledger": 9, "schema": 2}', "another version"),
-        ('{"sequester-ledger": 1, "schema": 4, "head": "", "tables": {}}', "does not list the tables"),
+        ('{"sequester-ledger": 1, "schema": 5, "head": "", "tables": {}}', "does not list the tables"),
     ],
 )
 def test_a_manifest_of_something_else_is_refused(books: Books, exported: Path, text: str, reason: str) -> None:

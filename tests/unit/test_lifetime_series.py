@@ -74,6 +74,9 @@ def test_whole_neighborhoods_that_bear_their_values_nowhere_are_left_out_and_cou
     plan = series.plan(with_gout_of_age(), name="first", seed=2**63 + 1)
     assert 0 < plan.waiting.left_out < 400
     assert plan.records + plan.waiting.left_out == 400
+    (cause,) = (one for one in plan.why if one.what == "left out")
+    assert (cause.attack, cause.people) == ("breach", plan.waiting.left_out)
+    assert cause.keys == ("protect.lifetime", "attributes.value.ordinary")
     release = series.publish(plan)
     assert "*" not in release.table["value"].to_pylist()
     assert series.audit().holds

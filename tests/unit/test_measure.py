@@ -214,6 +214,14 @@ def test_dates_are_measured_in_calendar_terms_and_the_policys_own_format():
     assert found.loss["ail"] == pytest.approx(0.5 * 90 / 275)
 
 
+def test_a_date_that_may_be_missing_is_read_beside_the_month_of_the_last_day():
+    died = {"role": "quasi-identifier", "kind": "date", "levels": ["day", "month"], "missing": "category"}
+    cells = ["{[2009-01-01 - 2009-02-01], missing}"] * 2 + ["missing"] * 2 + ["2009-02"] * 2
+    rows = [(cell, value) for cell, value in zip(cells, "ababab", strict=True)]
+    found = measure(table(*rows, names=("died", "diagnosis")), policy(age={}, zip={}, sex={}, died=died))
+    assert found.classes == 3
+
+
 def test_codes_that_a_frame_holds_as_integers_get_their_zeros_back():
     cells = ORIGINAL.to_pydict()
     cells["zip"] = [int(code) for code in cells["zip"]]

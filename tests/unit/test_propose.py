@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.errors import DataError
+from sequester.ingest.encode import encode
 from sequester.ingest.propose import propose
 from sequester.policy import Policy
 
@@ -220,3 +221,22 @@ def test_a_series_is_offered_pods_where_somebody_keeps_a_value(tmp_path: Path) -
     policy = Policy.load(tmp_path / "policy.yaml")
     assert (policy.method.name, policy.protect.fewest) == ("pods", 2)
     assert "pods" not in propose(pa.table({"age": [20 + n % 7 for n in range(40)], "sex": ["f", "m"] * 20}), name="s")
+
+
+def test_decimal_commas_are_seen_and_the_policy_reads_them(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{n};{n % 7},{n % 10}5;{'ab'[n % 2]}\n" for n in range(60))
+    path.write_text("id;dose;sex\n" + rows)
+    text = propose(path)
+    assert 'decimal: ","' in text
+    written = tmp_path / "policy.yaml"
+    written.write_text(text)
+    policy = Policy.load(written)
+    assert policy.quasi_identifiers["dose"].kind == "number"
+    assert len(encode(path, policy)) == 60
+
+
+def test_where_some_columns_have_points_a_comma_is_no_decimal_sign(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id;dose;list\n" + "".join(f"{n};{n % 7}.5;{n % 3},{n % 4}\n" for n in range(60)))
+    assert "decimal" not in propose(path)

@@ -14,6 +14,7 @@ PUBLIC = {
     "Audit",
     "Busy",
     "DataError",
+    "Estimate",
     "Finding",
     "GuaranteeError",
     "Knowledge",
@@ -24,6 +25,7 @@ PUBLIC = {
     "Policy",
     "PolicyError",
     "Problem",
+    "Rehearsal",
     "Release",
     "SequesterError",
     "Series",
@@ -31,7 +33,12 @@ PUBLIC = {
     "__version__",
     "anonymize",
     "audit",
+    "estimate",
     "measure",
+    "propose",
+    "read_release",
+    "read_series",
+    "rehearse",
 }
 HEAVY = {"duckdb", "numba", "numpy", "pandas", "polars", "pyarrow", "pydantic", "rich", "scipy", "typer", "yaml"}
 
