@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-faults test-wheel coverage explore lint docs bench experiments build lock clean
+.PHONY: demo test test-faults test-browser test-wheel coverage explore lint docs bench experiments build lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -17,6 +17,10 @@ test: $(VENV)/.test
 # races, servers that die: real processes, about twenty minutes.
 test-faults: $(VENV)/.test
 	$(BIN)/pytest -n 2 -m faults tests
+
+# Every page in an installed Chromium: pictures, console, requests, accessibility, paper. Without one it is skipped.
+test-browser: $(VENV)/.test $(VENV)/.browser
+	$(BIN)/pytest -n 2 -rs -m browser tests/browser
 
 # Which lines the quicker tests reach; below the floor in pyproject.toml it fails.
 coverage: $(VENV)/.test
@@ -62,7 +66,7 @@ $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 # Re-pin after changing pyproject.toml or requirements/*.in.
 lock: | $(VENV)/bin/python
 	$(PIP) install uv
-	cd requirements && for set in run test bench docs; do \
+	cd requirements && for set in run test bench docs browser; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    ../pyproject.toml $$set.in -o $$set.txt || exit 1; done
 

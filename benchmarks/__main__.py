@@ -25,6 +25,7 @@ SUBJECTS = {
     "cluster-adult": "benchmarks.cluster_adult",
     "series-scale": "benchmarks.series_scale",
     "memory": "benchmarks.memory",
+    "report": "benchmarks.report",
 }
 
 

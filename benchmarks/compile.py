@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from benchmarks.figures import Figure
-from sequester.publish.rehearsal import TASKS
+from sequester.publish.tiny_tasks import TASKS
 
 DEFAULT = {"anonymize": 7.0, "first plan": 10.0, "second plan": 15.0}
 OTHER = 30.0

@@ -19,6 +19,7 @@ SUBJECTS = {
     "minimality": "experiments.minimality",
     "panels": "experiments.panels",
     "naive": "experiments.naive",
+    "rehearsed": "experiments.rehearsed",
     "pods-ablation": "experiments.pods_ablation",
 }
 RESULTS = Path(__file__).parent / "results"

@@ -72,6 +72,8 @@ def _shown(cell: dict[str, Any]) -> str:
         if "image/svg+xml" in data:
             # One line, or Markdown would take what follows a blank line for text.
             shown.append(re.sub(r"\s*\n\s*", " ", "".join(data["image/svg+xml"])))
+        elif "text/html" in data:
+            shown.append(re.sub(r"\s*\n\s*", " ", "".join(data["text/html"])))
         else:
             text = "".join(data.get("text/plain", output.get("text", [])))
             shown.append(f"```text\n{text.rstrip()}\n```")
