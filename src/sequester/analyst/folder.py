@@ -37,19 +37,22 @@ class Published:
 def open_folder(folder: Path, *, verify: bool = True) -> Published:
     """The release in a folder. With `verify`, data that is not what was published is refused."""
     facts = facts_of(folder)
-    data = folder / Path(str(facts.get("data") or _data_in(folder))).name
-    if not data.is_file():
-        raise DataError(Problem("the data of this release is not there", file=str(data)))
-    recorded = facts.get("digests", {}).get(data.name)
-    if verify and recorded is None:
-        said = "this release does not say what its data was; read it with verify=False if you trust it"
-        raise DataError(Problem(said, file=str(folder)))
-    if verify and recorded != digest_of(data):
-        said = "is not the file that was published: it was edited or damaged; get it again, or say verify=False"
-        raise DataError(Problem(said, file=str(data)))
+    said = facts.get("data") or _data_in(folder)
+    # Large releases are in several files.
+    files = [folder / Path(str(name)).name for name in (said if isinstance(said, list) else [said])]
+    if verify and not set(facts.get("digests", {})) >= {file.name for file in files}:
+        unsaid = "this release does not say what its data was; read it with verify=False if you trust it"
+        raise DataError(Problem(unsaid, file=str(folder)))
     escaped = facts.get("output", {}).get("formulas") == "escape"
-    table = read(data, delimiter=",", missing=("",), escaped=escaped)
-    return checked(Published(table, facts), str(data))
+    tables = []
+    for file in files:
+        if not file.is_file():
+            raise DataError(Problem("the data of this release is not there", file=str(file)))
+        if verify and facts["digests"][file.name] != digest_of(file):
+            changed = "is not the file that was published: it was edited or damaged; get it again, or say verify=False"
+            raise DataError(Problem(changed, file=str(file)))
+        tables.append(read(file, delimiter=",", missing=("",), escaped=escaped))
+    return checked(Published(pa.concat_tables(tables), facts), str(files[0]))
 
 
 def checked(published: Published, file: str = "") -> Published:

@@ -135,6 +135,9 @@ def of_release(release: Any) -> Decoded:
 
 def _weights(said: Any, first: NDArray[np.int64]) -> NDArray[np.float64]:
     """How many people the rows of each class stand for; classes are in the order of their first rows."""
+    if said and "classes" not in said:
+        # Of a large release only what a row of the table stands for is said.
+        return np.full(len(first), float(said["table"]))
     weight = np.ones(len(first))
     for row, number in (said or {}).get("classes", {}).items():
         at = np.searchsorted(first, int(row) - 1)

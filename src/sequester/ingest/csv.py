@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
@@ -60,6 +61,26 @@ class _Counted(io.RawIOBase):
 
 def open_delimited(path: Path, wanted: Wanted, *, form: Input) -> Source:
     """Open a delimited file; its delimiter is found from the header unless given."""
+    file = _open(path, wanted, form)
+    return Source(file.names, once(lambda: _read(file, wanted, form)))
+
+
+def stream_delimited(path: Path, wanted: Wanted, *, form: Input) -> Iterator[pa.Table]:
+    """The wanted columns of a delimited file, some rows at a time: a file that is larger than memory can be read."""
+    file = _open(path, wanted, form)
+    columns = wanted.among(file.names)
+    if file.bare or not columns:
+        return
+    stream = _Counted(file.bytes(), file.quote)
+    options = _options(file, dict.fromkeys(columns, pa.string()), form.missing, _LARGEST)
+    reader = quietly(lambda: arrow_csv.open_csv(stream, **options), lambda error: _explain(file, error))
+    while (batch := quietly(lambda: next(reader, None), lambda error: _explain(file, error))) is not None:
+        yield pa.Table.from_batches([batch])
+    _refuse_open_quote(file, stream.quotes)
+
+
+def _open(path: Path, wanted: Wanted, form: Input) -> _File:
+    """What the beginning of a file tells about it."""
     encoding = _known(form.encoding)
     opening = quietly(lambda: bytes(_stream(path).read(_OPENING)), lambda _: _damaged(path))
     # Cut-off or foreign bytes further down are judged when their column is read.
@@ -79,8 +100,7 @@ def open_delimited(path: Path, wanted: Wanted, *, form: Input) -> Source:
         )
         raise DataError(Problem(message, file=str(path)))
     bare = whole and len(records) < 2
-    file = _File(path, form.quote, encoding, delimiter, names, bare)
-    return Source(names, once(lambda: _read(file, wanted, form)))
+    return _File(path, form.quote, encoding, delimiter, names, bare)
 
 
 def _read(file: _File, wanted: Wanted, form: Input) -> dict[str, pa.ChunkedArray]:
@@ -90,11 +110,15 @@ def _read(file: _File, wanted: Wanted, form: Input) -> dict[str, pa.ChunkedArray
     text = pa.string()
     types = {name: pa.dictionary(pa.int32(), text) if name in wanted.repeats else text for name in columns}
     table, quotes = _parse(file, types, form.missing)
+    _refuse_open_quote(file, quotes)
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _refuse_open_quote(file: _File, quotes: int) -> None:
     # An odd number of quotes is usual inside unquoted text (5" pipe); it hides records only if the last cell runs on.
     if quotes % 2 and not file.encoding.startswith(("utf-16", "utf-32")) and _runs_on(file):
-        message = f"a quote ({form.quote}) is opened and never closed, so the last records run into one cell"
+        message = f"a quote ({file.quote}) is opened and never closed, so the last records run into one cell"
         raise DataError(Problem(f"{message}; close it, or set input.quote", file=str(file.path)))
-    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def _parse(file: _File, types: dict[str, pa.DataType], missing: tuple[str, ...]) -> tuple[pa.Table, int]:
@@ -118,20 +142,25 @@ def _parse(file: _File, types: dict[str, pa.DataType], missing: tuple[str, ...])
 def _parse_blocks(
     file: _File, stream: object, types: dict[str, pa.DataType], missing: tuple[str, ...], block: int
 ) -> pa.Table:
+    return arrow_csv.read_csv(stream, **_options(file, types, missing, block))
+
+
+def _options(file: _File, types: dict[str, pa.DataType], missing: tuple[str, ...], block: int) -> dict[str, Any]:
     encoding = "utf8" if file.encoding == "utf-8" else file.encoding
     # No handler for ragged rows: Arrow would print what it cannot decode of them on stderr.
-    return arrow_csv.read_csv(
-        stream,
-        read_options=arrow_csv.ReadOptions(encoding=encoding, block_size=block),
-        parse_options=arrow_csv.ParseOptions(delimiter=file.delimiter, quote_char=file.quote, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
+    return {
+        "read_options": arrow_csv.ReadOptions(encoding=encoding, block_size=block),
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=file.delimiter, quote_char=file.quote, newlines_in_values=True
+        ),
+        "convert_options": arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
             null_values=list(missing),
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         ),
-    )
+    }
 
 
 def _is_long(error: Exception) -> bool:

@@ -24,40 +24,44 @@ def open_database(name: InputName, wanted: Wanted) -> Source:
     """Open a table or a query; where the file has one table only, it need not be named."""
     if name.is_address:
         return _of_cursor(name, wanted, lambda: _postgres(name))
-    path = Path(name.place)
-    with path.open("rb") as stream:
-        is_sqlite = stream.read(len(_SQLITE)) == _SQLITE
-    return _of_cursor(name, wanted, lambda: _sqlite(name)) if is_sqlite else _duckdb(name, wanted)
+    return _of_cursor(name, wanted, lambda: _sqlite(name)) if _is_sqlite(name) else _duckdb(name, wanted)
 
 
 def _duckdb(name: InputName, wanted: Wanted) -> Source:
+    opened = open_frame(relation(name), wanted)
+    if opened is None:
+        raise DataError(_wrong(name))
+    return opened
+
+
+def relation(name: InputName) -> Any:
+    """A table or a query of a DuckDB file, as a relation of DuckDB."""
     import duckdb
 
     # Another process may be writing to it.
     connection = quietly(lambda: duckdb.connect(name.place, read_only=True), lambda _: _unreadable(name))
     listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
     query = _query(name, lambda: connection.execute(listed).fetchall())
-    relation = quietly(lambda: connection.sql(query), lambda _: _wrong(name))
-    opened = None if relation is None else open_frame(relation, wanted)
-    if opened is None:
+    asked = quietly(lambda: connection.sql(query), lambda _: _wrong(name))
+    if asked is None:
         raise DataError(_wrong(name))
-    return opened
+    return asked
 
 
 @contextlib.contextmanager
-def _sqlite(name: InputName) -> Iterator[Any]:
+def _sqlite(name: InputName, *, counted: bool = False) -> Iterator[Any]:
     import sqlite3
 
     path = Path(name.place).resolve()
     connection = quietly(lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True), lambda _: _unreadable(name))
     with contextlib.closing(connection) as opened:
         listed = "SELECT NULL, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
-        query = _query(name, lambda: opened.execute(listed).fetchall())
+        query = _query(name, lambda: opened.execute(listed).fetchall(), counted=counted)
         yield quietly(lambda: opened.execute(query), lambda _: _wrong(name))
 
 
 @contextlib.contextmanager
-def _postgres(name: InputName) -> Iterator[Any]:
+def _postgres(name: InputName, *, counted: bool = False) -> Iterator[Any]:
     try:
         import psycopg
     except ImportError:
@@ -70,14 +74,16 @@ def _postgres(name: InputName) -> Iterator[Any]:
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
         )
-        query = _query(name, lambda: opened.execute(listed).fetchall())
+        query = _query(name, lambda: opened.execute(listed).fetchall(), counted=counted)
         with opened.cursor(name="sequester") as cursor:
             cursor.itersize = _ROWS
             yield quietly(lambda: cursor.execute(query), lambda _: _wrong(name))
 
 
-def _query(name: InputName, tables: Callable[[], Sequence[tuple[str | None, str]]]) -> str:
-    """What is asked of the database: the query as it is, or everything of one table."""
+def _query(name: InputName, tables: Callable[[], Sequence[tuple[str | None, str]]], *, counted: bool = False) -> str:
+    """What is asked of the database: the query as it is, or everything of one table; or how many rows that is."""
+    if counted:
+        return f"SELECT count(*) FROM ({_query(name, tables)}) AS asked"
     if name.is_query:
         return str(name.table).strip().rstrip(";")
     if name.table is not None:
@@ -108,6 +114,36 @@ def _of_cursor(name: InputName, wanted: Wanted, connected: Callable[[], Any]) ->
         return dict(zip(table.column_names, table.columns, strict=True))
 
     return Source(names, once(read))
+
+
+def count(name: InputName) -> int:
+    """How many rows a table or a query has."""
+    if not name.is_address and not _is_sqlite(name):
+        found = quietly(lambda: relation(name).count("*").fetchone(), lambda _: _wrong(name))
+        return int(found[0])
+    with _postgres(name, counted=True) if name.is_address else _sqlite(name, counted=True) as cursor:
+        return int(next(_blocks(name, cursor))[0][0])
+
+
+def _is_sqlite(name: InputName) -> bool:
+    with Path(name.place).open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def stream_database(name: InputName, wanted: Wanted) -> Iterator[pa.Table] | None:
+    """The wanted columns of a table or a query on a server or in a file of SQLite, some rows at a time; None for a file
+    of DuckDB, which streams by itself."""
+    if not name.is_address and not _is_sqlite(name):
+        return None
+
+    def read() -> Iterator[pa.Table]:
+        with _postgres(name) if name.is_address else _sqlite(name) as cursor:
+            names = _names(cursor)
+            places = {column: names.index(column) for column in wanted.among(names)}
+            for rows in _blocks(name, cursor):
+                yield _part(rows, places)
+
+    return read()
 
 
 def _names(cursor: Any) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def encode(
     show_values  put up to ten offending values of a column into `Problem.values`; they are in no message
     progress     called before each column with its name, its number and how many there are
     """
-    table = read_table(source, _reading(policy, hierarchies, show_values=show_values), progress=progress)
+    table = read_table(source, reading_of(policy, hierarchies, show_values=show_values), progress=progress)
     _refuse(table.all_problems())
     return _snapshot(table, policy, observe_domains(table))
 
@@ -69,12 +69,12 @@ def encode_next(
     reading = check_domains(policy, before, show_values=show_values)
     table = read_table(source, reading, progress=progress)
     _refuse(table.all_problems())
-    return _snapshot(table, policy, _extended(table, before), before=before)
+    return _snapshot(table, policy, extended(table, before), before=before)
 
 
 def check_domains(policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False) -> Reading:
     """Refuse domains of a policy that are not those of a series so far, with more values or without; returns them."""
-    reading = _reading(policy, None, show_values=show_values)
+    reading = reading_of(policy, None, show_values=show_values)
     changed = [name for name, domain in reading.known.items() if not _goes_on(policy, name, before[name], domain)]
     if changed:
         raise PolicyError(
@@ -98,7 +98,7 @@ def encode_with_population(
     Domains that come from the data then hold the values of both tables: a box also fits people of the population
     whose values nobody in the snapshot has.
     """
-    reading = _reading(policy, hierarchies, show_values=show_values)
+    reading = reading_of(policy, hierarchies, show_values=show_values)
     table = read_table(source, reading, progress=progress)
     people = read_table(population, _only_quasi(reading, policy), progress=progress)
     _refuse([*table.all_problems(), *_problems_in(people, "population table")])
@@ -110,13 +110,14 @@ def encode_list(
     source: Any, policy: Policy, before: Mapping[str, Hierarchy], *, show_values: bool = False
 ) -> tuple[dict[str, Hierarchy], NDArray[np.int32]]:
     """The quasi-identifiers of everybody who may be in a series, as codes, and the domains with their values too."""
-    people = read_table(source, _only_quasi(_reading(policy, None, show_values=show_values), policy))
+    people = read_table(source, _only_quasi(reading_of(policy, None, show_values=show_values), policy))
     _refuse(_problems_in(people, "registration list"))
-    domains = {**before, **_extended(people, before)}
+    domains = {**before, **extended(people, before)}
     return domains, people.codes(tuple(policy.quasi_identifiers), domains)
 
 
-def _reading(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Reading:
+def reading_of(policy: Policy, hierarchies: Mapping[str, Hierarchy] | None, *, show_values: bool) -> Reading:
+    """Which columns of a table a policy wants, as what."""
     attributes: dict[str, QuasiIdentifier | Sensitive] = {**policy.quasi_identifiers, **policy.sensitive}
     known, fixes, problems = {}, {}, []
     for name, attribute in attributes.items():
@@ -245,7 +246,7 @@ def _gridded(
     return with_grid(attribute, np.append(before.values, values)) if isinstance(values, np.ndarray) else values
 
 
-def _extended(table: RawTable, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
+def extended(table: RawTable, before: Mapping[str, Hierarchy]) -> dict[str, Hierarchy]:
     """The domains of a table's attributes: what the policy declares as it is, the others with its values, too."""
     reading = table.reading
     return {

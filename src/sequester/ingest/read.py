@@ -17,7 +17,7 @@ from sequester.ingest.escaped import open_escaped
 from sequester.ingest.frames import open_frame
 from sequester.ingest.named import InputName, named
 from sequester.ingest.parquet import open_parquet
-from sequester.ingest.source import Opener, Source, Wanted, same_names
+from sequester.ingest.source import Opener, Source, Wanted, quietly, same_names
 from sequester.ingest.suited import only_suited
 from sequester.log import tell
 from sequester.policy.model import Input
@@ -80,6 +80,8 @@ def _open_named(name: InputName, wanted: Wanted, form: Input, *, escaped: bool) 
     try:
         status = path.stat()
     except FileNotFoundError:
+        if several := files_of(path):
+            return _open_together(several, wanted, form, escaped=escaped)
         reason = "there is no such file"
     except ValueError:
         reason = "this is no name of a file"
@@ -88,6 +90,29 @@ def _open_named(name: InputName, wanted: Wanted, form: Input, *, escaped: bool) 
     else:
         return _open_existing(name, status, wanted, form, escaped=escaped)
     raise DataError(Problem(reason, file=str(path)))
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that a name with * or ? stands for, in the order of their names; none for any other name."""
+    if not set("*?[") & set(path.name):
+        return []
+    return sorted(found for found in path.parent.glob(path.name) if found.is_file())
+
+
+def _open_together(files: Sequence[Path], wanted: Wanted, form: Input, *, escaped: bool) -> Source:
+    """Several files with the same columns as one table, in the order of their names."""
+    parts = [_open_named(InputName(str(path)), wanted, form, escaped=escaped) for path in files]
+    others = [path for path, part in zip(files, parts, strict=True) if set(part.names) != set(parts[0].names)]
+    if others:
+        message = f"{len(others)} of {len(files)} files have other columns than {files[0].name}"
+        raise DataError(Problem(message, file=str(others[0])))
+
+    def load(name: str) -> pa.ChunkedArray:
+        columns = [pa.table({name: part.load(name)}) for part in parts]
+        mixed = Problem("has types that do not go together in these files", column=name)
+        return quietly(lambda: pa.concat_tables(columns, promote_options="permissive"), lambda _: mixed).column(0)
+
+    return Source(parts[0].names, load)
 
 
 def _open_existing(name: InputName, status: os.stat_result, wanted: Wanted, form: Input, *, escaped: bool) -> Source:

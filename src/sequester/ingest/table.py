@@ -133,7 +133,7 @@ def read_table(source: Any, reading: Reading, *, progress: Progress | None = Non
         if progress is not None:
             progress(name, number, len(present))
         try:
-            _take(table, name, opened.load(name), problems)
+            take(table, name, opened.load(name), problems)
         except DataError as error:
             problems += error.problems
     if present and not table.rows and not problems:
@@ -160,7 +160,8 @@ def observe_domains(*tables: RawTable) -> dict[str, Hierarchy]:
     return domains
 
 
-def _take(table: RawTable, name: str, column: pa.ChunkedArray, problems: list[Problem]) -> None:
+def take(table: RawTable, name: str, column: pa.ChunkedArray, problems: list[Problem]) -> None:
+    """Read one column into a table; what is wrong with it is added to the problems."""
     reading, table.rows = table.reading, len(column)
     if not table.rows:
         return

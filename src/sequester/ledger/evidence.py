@@ -214,9 +214,10 @@ def row_counts(folder: Path, series: str, entries: Sequence[Entry]) -> Iterator[
     """The data of every release have as many rows as were recorded."""
     for entry in entries:
         place = place_of(folder, series, entry)
-        for data in sorted(place.glob("data.*")) if place.is_dir() else ():
-            if (rows := _rows(data)) is not None and rows != entry.records:
-                yield f"release {entry.number}: the data have {rows:,} rows, and {entry.records:,} were recorded"
+        # Large releases are in several files.
+        counts = [_rows(data) for data in sorted(place.glob("data[.-]*"))] if place.is_dir() else []
+        if counts and None not in counts and (rows := sum(filter(None, counts))) != entry.records:
+            yield f"release {entry.number}: the data have {rows:,} rows, and {entry.records:,} were recorded"
 
 
 def differing(place: Path, entry: Entry, *, digest: Digest = digest_of) -> list[str]:

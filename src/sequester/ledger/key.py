@@ -43,6 +43,10 @@ class Key:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is not pickled")
 
+    def lend(self) -> bytes:
+        """The secret itself, for a process that works for this one and is given it by a pipe; never for a file."""
+        return self._secret
+
     @classmethod
     def of_text(cls, text: str) -> Key:
         """From 32 or more hexadecimal digits, or from any other text of 16 characters or more."""

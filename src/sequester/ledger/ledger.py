@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,11 +28,14 @@ from sequester.ledger.key import Key
 from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.place import Place
-from sequester.ledger.rows import changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
+from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
 from sequester.ledger.witness import remember as write_head
+
+if TYPE_CHECKING:
+    from sequester.ledger.parts import PartList
 
 Codes = NDArray[np.int32]
 
@@ -41,6 +44,8 @@ _WAIT = 2.0
 
 class Ledger:
     """An open ledger. Close it, or use it in a `with` statement, so that other commands can have it."""
+
+    _is_part = False
 
     def __init__(self, store: Store, facts: Mapping[str, str], key: Key | None, *, encrypted: bool) -> None:
         self._store = store
@@ -187,40 +192,88 @@ class Ledger:
 
     def match(self, hashes: pa.Array) -> NDArray[np.int64]:
         """The number of everybody who was published before; -1 for the others."""
-        people = self._store.by_release("people", self.trusted())
-        known = join_hashes(*(np.concatenate([rows[half] for rows in people]) for half in ("high", "low")))
-        number = pc.index_in(hashes, value_set=known)
+        number = pc.index_in(hashes, value_set=self.everybody())
         return np.asarray(number.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
-    def load(self) -> State:
-        """Everything the next release needs; LedgerError when any of it is not what was recorded."""
+    def everybody(self) -> pa.Array:
+        """The keyed hashes of everybody who was published, decoys included, by number."""
         entries = self.trusted()
+        people = self._store.by_release("people", entries) if entries else []
+        halves = [[rows[half] for rows in people] or [np.zeros(0, np.uint64)] for half in ("high", "low")]
+        return join_hashes(*(np.concatenate(parts) for parts in halves))
+
+    def load(self) -> State:
+        """Everything the next release needs; LedgerError when any of it is not what was recorded, or is in parts."""
+        entries = self.trusted()
+        if entries and "parts" in entries[-1].tables and not self._is_part:
+            message = "the series is kept in parts, since its tables are large, and this needs all of it at once"
+            raise LedgerError(Problem(message, file=str(self.place)))
         return self._store.decode(lambda: self._state(entries)) if entries else _nothing(self._genesis)
+
+    @property
+    def texts(self) -> Versions:
+        """Per release, the domains that are new or changed in it, as text; they are what was recorded."""
+        return self._store.versions(self.trusted())
 
     def begin(self, draft: Draft) -> Entry:
         """Record a release, before anyone can see it: on disk when this returns, and not at all when it raises.
 
         Raises StalePlan if the ledger is not at `draft.head`, and ValueError for a draft that does not fit together.
         """
-        key = self.key
+        entries = self._ready(draft)
+        self._check(draft, entries)
+        if pc.any(pc.is_in(draft.newcomers, value_set=self.life.aliases().now)).as_py():
+            raise StalePlan("people got other ids since this release was planned; plan it again")
+        versions, before, joining = self._before(draft, entries)
+        rows = make_rows(draft, before, joining)
+        size = (draft.lo.shape[1], int(np.count_nonzero(draft.member >= 0)), len(draft.member))
+        return self._append(draft, entries, rows, latest(versions), size)
+
+    def begin_parts(self, draft: Draft, listed: PartList) -> Entry:
+        """Record a release of which everything that grows with it is in parts, on disk already. As `begin`.
+
+        draft  the same without classes and people
+        """
+        from sequester.ledger.parts import PARTS
+
+        entries = self._ready(draft)
+        if self.encrypted:
+            message = "parts of large tables are kept as plain files, and this ledger is encrypted; use one that is not"
+            raise LedgerError(Problem(message, file=str(self.place)))
+        none = np.zeros((len(draft.kept_names), 0), np.int32)
+        rows = make_rows(draft, np.zeros(0, np.int32), none)
+        cards = listed.cards
+        size = tuple(sum(numbers) for numbers in zip(*((c.classes, c.records, c.people) for c in cards), strict=True))
+        return self._append(draft, entries, rows, latest(self._store.versions(entries)), size, {PARTS: listed.digest})
+
+    def _ready(self, draft: Draft) -> list[Entry]:
+        """The releases so far, if one more can be recorded."""
+        self.key  # noqa: B018 - nothing is recorded without one
         entries = self.trusted()
-        head = entries[-1].hash if entries else self._genesis
-        if draft.head != head:
+        if draft.head != (entries[-1].hash if entries else self._genesis):
             raise StalePlan("the ledger has moved on since this release was planned; plan it again")
         self.check_open()
         if entries and entries[-1].status == "begun":
             raise LedgerError(f"release {len(entries)} was begun and not finished; finish or withdraw it first")
         if draft.name in {entry.name for entry in entries}:
             raise LedgerError("a release of this name is in the ledger already; give this one another name")
-        self._check(draft, entries)
-        if pc.any(pc.is_in(draft.newcomers, value_set=self.life.aliases().now)).as_py():
-            raise StalePlan("people got other ids since this release was planned; plan it again")
-        versions, before, joining = self._before(draft, entries)
+        return entries
+
+    def _append(
+        self,
+        draft: Draft,
+        entries: Sequence[Entry],
+        rows: Rows,
+        before: Mapping[str, str],
+        size: tuple[int, ...],
+        parts: Mapping[str, str] | None = None,
+    ) -> Entry:
+        """Record a release with these rows; `size` is how many classes, records and people it has."""
         domains = changed_domains(
-            {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, latest(versions)
+            {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, before
         )
-        rows = make_rows(draft, before, joining)
-        kept = chain.digests(rows, domains)
+        kept = {**chain.digests(rows, domains), **(parts or {})}
+        classes, records, people = size
         columns: dict[str, Any] = {
             "number": len(entries) + 1,
             "name": draft.name,
@@ -238,16 +291,16 @@ class Ledger:
             "quasi": _json(draft.quasi),
             "sensitive": _json(draft.sensitive),
             "insensitive": _json(draft.insensitive) if draft.insensitive else None,
-            "classes": draft.lo.shape[1],
-            "records": int(np.count_nonzero(draft.member >= 0)),
-            "people": len(draft.member),
+            "classes": classes,
+            "records": records,
+            "people": people,
             "content": chain.content(kept),
-            "previous": head,
+            "previous": draft.head,
             "tables": _json(kept),
             "files": _json(draft.files) if draft.files else None,
         }
         columns["hash"] = chain.entry(columns)
-        columns |= {"seal": key.sign("entry", columns["hash"].encode()).hex(), "status": "begun"}
+        columns |= {"seal": self.key.sign("entry", columns["hash"].encode()).hex(), "status": "begun"}
         with self._store.connection.transaction():
             self._store.append(columns, rows, domains)
             self._store.record("begun", columns["number"], columns["hash"])

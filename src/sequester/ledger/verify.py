@@ -19,6 +19,7 @@ from sequester.ledger import aliases, chain
 from sequester.ledger.domains import from_json, lost_leaves
 from sequester.ledger.key import Key
 from sequester.ledger.life import release_hash
+from sequester.ledger.parts import PartStore, Shelf, is_parted
 from sequester.ledger.rows import Columns, Rows, count_cells, join_hashes, joining_values
 from sequester.ledger.schema import TABLES
 from sequester.ledger.state import Entry, Verification
@@ -96,6 +97,9 @@ def _strays(store: Store, releases: int) -> Iterator[str]:
 
 def _contents(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
     """What is recorded of every release has its hash, and adds up."""
+    if is_parted(entries):
+        yield from _parts(store, entries)
+        return
     versions = store.versions()
     known = _Known()
     for entry in entries:
@@ -116,6 +120,19 @@ def _contents(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
             return
     if twice := known.twice():
         yield f"{twice} people are in the ledger more than once"
+
+
+def _parts(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
+    """The same of every part, each of which is a ledger of its people."""
+    shelf, versions = Shelf(store.connection.place), store.versions()
+    try:
+        lists = shelf.lists(entries)
+    except LedgerError as error:
+        yield error.problems[0].message
+        return
+    for cards in zip(*(listed.cards for listed in lists), strict=True):
+        part = PartStore(shelf, cards[0].part, entries, cards, versions)
+        yield from (f"part {cards[0].part}: {problem}" for problem in _contents(part, part.entries()))
 
 
 def _sensible(store: Store, problems: Iterator[str]) -> Iterator[str]:

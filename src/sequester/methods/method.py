@@ -125,6 +125,7 @@ class Method:
     lifelong        whether it keeps what is promised of values that change, over all releases
     settings        numbers of a policy that are worth trying beside its own, by name, when a series is rehearsed
     most            records of all tables together beyond which a rehearsal does without it, since it takes too long
+    in_parts        whether parts of a large table can be made apart; not where the whole table is recoded alike
     """
 
     name: str
@@ -145,6 +146,7 @@ class Method:
     lifelong: bool = False
     settings: tuple[Mapping[str, float], ...] = ()
     most: int | None = None
+    in_parts: bool = True
 
     def next(self, task: Task) -> Classes:
         """Classes of the next table of a series."""

@@ -98,7 +98,7 @@ def sketch(source: Any, policy: Policy, *, axes: Sequence[str] | None = None) ->
     return Sketch(
         rows=len(published.member),
         classes=len(published),
-        sizes=_sizes(size),
+        sizes=sizes_of(*np.unique(size, return_counts=True)),
         columns=dict(zip(names, column_losses(published, published.domains).tolist(), strict=True)) if shown else {},
         spread=spread,
         boxes=_boxes(published, size, names, axes) if shown and len(names) > 1 else None,
@@ -184,9 +184,8 @@ def _folded(bars: Sequence[tuple[str, float]], k: int) -> tuple[Bar, ...]:
     return tuple((name, float(round(count)) if count >= k else 0.0 if count == 0 else None) for name, count in bars)
 
 
-def _sizes(size: NDArray[np.int64]) -> tuple[tuple[int, int, int], ...]:
-    """Classes by their rows: each size, or where there are many, ever wider ranges of sizes."""
-    sizes, classes = np.unique(size, return_counts=True)
+def sizes_of(sizes: NDArray[np.int64], classes: NDArray[np.int64]) -> tuple[tuple[int, int, int], ...]:
+    """Classes by their rows: each size, or where there are many, ever wider ranges of sizes; given different sizes."""
     if len(sizes) <= _SIZES:
         return tuple((int(one), int(one), int(count)) for one, count in zip(sizes, classes, strict=True))
     edges = np.unique(np.geomspace(sizes[0], sizes[-1] + 1, _SIZES + 1).round().astype(np.int64))

@@ -14,8 +14,8 @@ _FIXED = ("version", "series", "person", "attributes", "protect", "released")
 
 
 def policy_text(policy: Policy) -> str:
-    """The policy as JSON, the same for equal policies; where its ledger is does not belong to it."""
-    whole = policy.model_dump(mode="json", exclude={"ledger"})
+    """The policy as JSON, the same for equal policies; where its ledger is, and what works on it, is no part of it."""
+    whole = policy.model_dump(mode="json", exclude={"ledger", "engine"})
     if policy.after is not None and "://" in policy.after:
         # An address may hold a password.
         whole["after"] = None
@@ -58,7 +58,11 @@ def growth(policy: Policy, text: str) -> list[str]:
         if one and other and one != other:
             told.append(f"the range of {name} is {_span(other)}, and was {_span(one)}")
     # Where releases and ledgers are is no part of how they are made.
-    free = [key for key in now if key not in (*_FIXED, "ledger", "after") and before.get(key, now[key]) != now[key]]
+    free = [
+        key
+        for key in now
+        if key not in (*_FIXED, "ledger", "after", "engine") and before.get(key, now[key]) != now[key]
+    ]
     return [*told, *([f"{', '.join(free)} changed"] if free else [])]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
 
 from sequester.policy.attributes import Attribute, Consent, Insensitive, QuasiIdentifier, Sensitive
-from sequester.policy.base import Many, Strict
+from sequester.policy.base import LARGEST, Many, Strict
 from sequester.policy.methods import MethodOptions, Mondrian, Pods
 from sequester.policy.protect import Protect
 from sequester.viewable import Viewable
@@ -53,6 +53,31 @@ class Input(Strict):
     encoding: str = Field("utf-8", description="How characters are stored.")
     missing: Many[str] = Field(("",), description="Cells that mean: no value.")
     decimal: Literal[".", ","] = Field(".", description="What stands before the fraction of a number written as text.")
+
+
+class Engine(Strict):
+    """Where rows are read, dealt out and written, and in how much room. What is published does not depend on it."""
+
+    name: Literal["duckdb", "spark"] = Field("duckdb", description="duckdb: this machine; spark: a cluster, or this.")
+    part: int = Field(
+        1_000_000,
+        ge=1,
+        le=LARGEST,
+        description="A first table of more than four times as many rows is made in parts of about so many at most.",
+    )
+    memory: str | None = Field(
+        None,
+        pattern=r"^[1-9][0-9]*(\.[0-9]+)? ?(MB|GB|TB)$",
+        description="How much memory may be used, e.g. 8GB. Default: three quarters of what the machine has.",
+    )
+    spill: str | None = Field(
+        None,
+        min_length=1,
+        description="A private folder for what does not fit into memory; for spark one that all its machines see. "
+        "Default: beside the ledger.",
+    )
+    processes: int | None = Field(None, ge=1, le=1024, description="Parts made at a time. Default: one per processor.")
+    master: str | None = Field(None, min_length=1, description="spark: the address of the cluster. Default: local[*].")
 
 
 class Policy(Strict, Viewable):
@@ -104,6 +129,7 @@ class Policy(Strict, Viewable):
     )
     output: Output = Field(Output(), description="How a release is written.")
     input: Input = Field(Input(), description="How delimited files are read.")
+    engine: Engine = Field(Engine(), description="Where large tables are worked on.")
 
     _base: Path = PrivateAttr(default=Path())
 

@@ -171,6 +171,16 @@ def take_census(
     notes = _strangers(ledger, state, people, number, policy, everybody_is_new=everybody_is_new)
     if state.releases:
         notes = (*notes, *_grown(ledger, state, policy))
+    census, more = census_of(ledger, state, people, number, policy)
+    return census, (*notes, *more)
+
+
+def census_of(
+    ledger: Ledger, state: State, people: Identified, number: Integers, policy: Policy
+) -> tuple[Census, tuple[str, ...]]:
+    """People who were identified, among everybody published before (`number`, -1 for those who are new)."""
+    snapshot = people.snapshot
+    notes: tuple[str, ...] = ()
     values, plain = (np.zeros((len(codes), 0), np.int32) for codes in (snapshot.sensitive, snapshot.plain))
     if state.people:
         _refuse_unkept(ledger, state, snapshot)

@@ -17,6 +17,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -69,12 +70,12 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
         policy=policy,
         person=candidate.records.without(~people).person,
         classes=candidate.of_people,
-        facts=_facts(plan),
+        facts=facts_of(plan),
         weights=None if candidate.seats is None else weights(candidate.classes, people, candidate.order, policy),
     )
     data = data_file(policy.output.format)
     step("before writing")
-    _sweep(place.parent)
+    sweep(place.parent)
     earlier = ledger.releases()
     drawn = sketch(release.table, policy, axes=axes_of(told_of(earlier)))
 
@@ -86,7 +87,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     try:
         read_back(draft / data, candidate.judged)
         files = {file.name: digest_of(file) for file in draft.iterdir()}
-        where = _where(ledger, place)
+        where = where_of(ledger, place)
         kept = {"folder": where, "published": drawn.to_dict()}
         entry = ledger.begin(_draft(ledger, plan, candidate, policy, kept=kept, files=files, data=data))
     except BaseException:
@@ -95,7 +96,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     step("begun")
     show_folder(place)
     step("shown")
-    _finish(ledger, entry, place)
+    settle(ledger, entry, place)
     step("finished")
     release.folder = place
     return release
@@ -110,7 +111,7 @@ def record(ledger: Ledger, plan: Plan, policy: Policy) -> None:
     ledger.finish(entry.number)
 
 
-def _finish(ledger: Ledger, entry: Entry, place: Path) -> None:
+def settle(ledger: Ledger, entry: Entry, place: Path) -> None:
     """Say in the ledger that a release is visible; if that fails, it is visible all the same."""
     said = None
     try:
@@ -139,7 +140,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
     place = folder / ledger.series / pending.folder if pending.files else folder / pending.folder
     if (not place.exists() and _is_release(draft_of(place), pending)) or _is_release(place, pending):
         show_folder(place)
-        _finish(ledger, pending, place)
+        settle(ledger, pending, place)
         return (f"{what}; it is finished",)
     if place.exists():
         wrong = f"is not what the ledger says of release {pending.number}"
@@ -147,7 +148,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
     begun = str(pending.summary["folder"])
     if not _is_here(ledger, begun, place) or not place.parent.is_dir():
         if accept_loss:
-            _finish(ledger, pending, place)
+            settle(ledger, pending, place)
             return (f"{what}, and its folder is not here; it counts as published",)
         # Somebody may have seen it there.
         fix = (
@@ -160,7 +161,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
     return (f"{what}, and nobody saw it; it is withdrawn",)
 
 
-def _where(ledger: Ledger, place: Path) -> str:
+def where_of(ledger: Ledger, place: Path) -> str:
     """How a ledger remembers a folder: from where it is itself, so that all can be moved together.
 
     One on a server is used from several machines: what is not on this one may be on another.
@@ -174,10 +175,10 @@ def _is_here(ledger: Ledger, begun: str, place: Path) -> bool:
     """Whether a folder is the one that a ledger remembers."""
     if ledger.place.is_file:
         return (ledger.place.home / begun).resolve() == place.resolve()
-    return begun == _where(ledger, place)
+    return begun == where_of(ledger, place)
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove drafts of a series that its ledger does not know: whoever wrote them died, since this process has it."""
     for draft in folder.glob(draft_of(Path("[0-9]*-*")).name):
         shutil.rmtree(draft, ignore_errors=True)
@@ -188,7 +189,7 @@ def _is_release(place: Path, entry: Entry) -> bool:
     return place.is_dir() and not differing(place, entry)
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def facts_of(plan: Plan) -> dict[str, Any]:
     """What the release folder says beside the measures of the table.
 
     Nothing that is computed from other rows than the published ones: who waits, withdrew or asked for more, and what
@@ -233,8 +234,40 @@ def _draft(
     data: str,
 ) -> Draft:
     """What the ledger keeps of a release; `kept` is what its summary has beside what the plan says."""
+    recorded = draft_of_release(ledger, candidate, policy, name=plan.name, head=plan.head, number=plan.number)
+    return with_facts(recorded, plan, policy, kept=kept, files=files, data=data)
+
+
+def with_facts(
+    draft: Draft, plan: Plan, policy: Policy, *, kept: Mapping[str, Any], files: Mapping[str, str], data: str
+) -> Draft:
+    """What is recorded of a release with what its plan says about it."""
     from sequester import __version__
 
+    told = plan.to_dict()
+    return replace(
+        draft,
+        input_digest=plan.input_digest,
+        output_digest=files[data],
+        files=files,
+        seed=plan.seed,
+        recipient=plan.recipient,
+        purpose=plan.purpose,
+        versions={
+            "sequester": __version__,
+            "python": platform.python_version(),
+            **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
+        },
+        summary={**kept, **{key: told[key] for key in _KEPT}},
+        fingerprint=fingerprint(policy),
+        policy_text=policy_text(policy),
+    )
+
+
+def draft_of_release(
+    ledger: Ledger, candidate: Candidate, policy: Policy, *, name: str, head: str, number: int
+) -> Draft:
+    """Who is in which class of a release, with what, and who is new."""
     census, roster, past, records = candidate.census, candidate.roster, candidate.past, candidate.records
     known, people = len(census.last), len(past.first.people)
     member = np.full(people, -1, np.int32)
@@ -248,10 +281,9 @@ def _draft(
     plain[:, past.person] = records.plain
     new = roster.rows[census.number[roster.rows] < 0]
     invented = ledger.invent(known + len(new), people - known - len(new))
-    told = plan.to_dict()
     return Draft(
-        name=plan.name,
-        head=plan.head,
+        name=name,
+        head=head,
         quasi=records.quasi_names,
         sensitive=records.sensitive_names,
         domains=records.domains,
@@ -263,28 +295,16 @@ def _draft(
         plain=plain,
         newcomers=pa.concat_arrays([census.people.hashes.take(new).cast(HASH), invented]),
         digests=np.append(census.people.digests[new], np.zeros(len(invented), np.int64))[None],
-        input_digest=plan.input_digest,
-        output_digest=files[data],
-        files=files,
+        input_digest="",
+        output_digest="",
         method=policy.method.name,
         retained=roster.retained,
-        queue=_queue(plan, candidate),
-        seed=plan.seed,
-        recipient=plan.recipient,
-        purpose=plan.purpose,
-        versions={
-            "sequester": __version__,
-            "python": platform.python_version(),
-            **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
-        },
-        summary={**kept, **{key: told[key] for key in _KEPT}},
-        fingerprint=fingerprint(policy),
-        policy_text=policy_text(policy),
+        queue=_queue(number, candidate),
         seats=candidate.seats,
     )
 
 
-def _queue(plan: Plan, candidate: Candidate) -> WaitingList:
+def _queue(number: int, candidate: Candidate) -> WaitingList:
     """Everybody who waits after this release: to be published, or no longer to be."""
     census, held = candidate.census, candidate.roster.held
     hashes, patience = [census.people.hashes.take(held).cast(HASH)], [census.patience[held]]
@@ -292,4 +312,4 @@ def _queue(plan: Plan, candidate: Candidate) -> WaitingList:
         stay = np.flatnonzero(np.isin(census.withdrawn.person, candidate.roster.retained))
         hashes.append(census.withdrawn.hashes.take(stay).cast(HASH))
         patience.append(census.withdrawn.patience[stay])
-    return WaitingList(pa.concat_arrays(hashes), (plan.number - np.concatenate(patience)).astype(np.int32))
+    return WaitingList(pa.concat_arrays(hashes), (number - np.concatenate(patience)).astype(np.int32))

@@ -72,7 +72,7 @@ def write_folder(
         for name, text in texts.items():
             said = text if isinstance(text, str) else text(digest_of(draft / data))
             (draft / name).write_text(said, encoding="utf-8", newline="")
-            _flush(draft / name)
+            flush(draft / name)
         if place.exists():
             # A folder cannot replace one that is not empty; the old one goes only when the new one is in its place.
             old = place.rename(folder / "replaced")
@@ -95,7 +95,7 @@ def write_text(path: Path, text: str, *, force: bool = True, mode: int | None = 
         draft.write_text(text, encoding="utf-8")
         if mode is not None:
             draft.chmod(mode)
-        _flush(draft)
+        flush(draft)
         draft.replace(path)
     _flush_names(path.parent)
     return path
@@ -120,8 +120,8 @@ def draft_folder(path: Path, table: pa.Table, data: str, texts: Callable[[str], 
         _write(table, draft / data)
         for name, text in texts(digest_of(draft / data)).items():
             (draft / name).write_text(text, encoding="utf-8", newline="")
-            _flush(draft / name)
-        _flush(draft)
+            flush(draft / name)
+        flush(draft)
         return draft
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -163,7 +163,7 @@ def _write(table: pa.Table, path: Path) -> None:
     # Outside the handler: Arrow quotes cells.
     if not fits:
         raise DataError(f"a column has values that a {path.suffix[1:]} file cannot hold; convert it or leave it out")
-    _flush(path)
+    flush(path)
     tell("files", "wrote", file=path, rows=table.num_rows)
 
 
@@ -204,10 +204,10 @@ def _umask() -> int:
 def _flush_names(folder: Path) -> None:
     """Make a rename durable, where the system lets us: the files are in place by now."""
     with contextlib.suppress(OSError):
-        _flush(folder)
+        flush(folder)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Make sure a file, or the names in a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -18,6 +18,7 @@ from sequester.viewable import Viewable
 
 if TYPE_CHECKING:
     from sequester.publish.candidate import Candidate
+    from sequester.publish.parts.prepare import InParts
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,7 @@ class Plan(Viewable):
     why                              what makes somebody wait, classes coarse, rows be about nobody
     relaxations                      what keys of the policy would buy if they asked for less, where that was asked for
     since_last                       this release beside the last one
+    candidate, parts                 the release itself, whole or in parts; a plan that was loaded has neither
     """
 
     series: str
@@ -193,11 +195,17 @@ class Plan(Viewable):
     relaxations: tuple[Relaxation, ...] = ()
     since_last: SinceLast | None = None
     candidate: Candidate | None = field(default=None, compare=False)
+    parts: InParts | None = field(default=None, compare=False)
 
     @property
     def holds(self) -> bool:
         """Whether no attack works."""
         return not self.findings
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the release itself is there; otherwise it is made anew when it is published."""
+        return self.candidate is not None or self.parts is not None
 
     @property
     def decoys(self) -> int:
@@ -211,7 +219,7 @@ class Plan(Viewable):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the records: counts and digests, no cell and no person."""
-        raw = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "candidate"}
+        raw = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
         raw["method"] = dict(self.method)
         raw["change"], raw["waiting"] = asdict(self.change), asdict(self.waiting)
         raw["personal"], raw["gain"] = asdict(self.personal), dict(self.gain)

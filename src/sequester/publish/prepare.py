@@ -27,6 +27,7 @@ from sequester.publish.candidate import Candidate, make_candidate
 from sequester.publish.census import take_census
 from sequester.publish.listed import check_registered
 from sequester.publish.meaning import check_boxes
+from sequester.publish.parts.choose import is_for_parts
 from sequester.publish.personal import gain_of, personal_of
 from sequester.publish.plan import Plan
 from sequester.publish.price import Price, checks_of, pods_of
@@ -63,6 +64,8 @@ class Request:
 
 def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None = None) -> Plan:
     """The next release as a plan, with everything needed to publish it."""
+    if is_for_parts(ledger, policy, request.source):
+        return _in_parts(ledger, policy, request, progress=progress)
     tell = Stages("publish", _STAGES, progress)
     tell(0)
     state, entries = ledger.load(), ledger.releases()
@@ -132,6 +135,41 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         relaxations=priced(price.why),
         since_last=since_last(candidate),
         candidate=candidate,
+    )
+
+
+def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None) -> Plan:
+    """The same of a large table: made, judged and written in parts."""
+    from sequester.publish.parts.prepare import Work, Workshop, told_by_parts
+
+    entries = ledger.releases()
+    work = Work(request.source, request.name, request.seed, request.show_values, _audited(entries, policy))
+    shop = Workshop(ledger, policy, work, progress=progress)
+    try:
+        parts = shop.make(shop.open())
+        told = told_by_parts(parts, policy, everybody_is_new=request.everybody_is_new)
+    except BaseException:
+        shop.close()
+        raise
+    repeated = repeats(entries, told["input_digest"])
+    if request.name in {entry.name for entry in entries}:
+        raise DataError(name_taken(repeated))
+    told["notes"] = (*note_repeated(repeated), *_note_written(entries, policy), *told["notes"])
+    source = request.source
+    return Plan(
+        series=policy.series,
+        number=len(entries) + 1,
+        name=request.name,
+        head=ledger.head,
+        fingerprint=fingerprint(policy),
+        source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
+        method=policy.method.model_dump(mode="json"),
+        seed=request.seed,
+        recipient=request.recipient,
+        purpose=request.purpose,
+        everybody_is_new=request.everybody_is_new,
+        repeats=None if repeated is None else repeated.number,
+        **told,
     )
 
 

@@ -87,6 +87,11 @@ class Release(Viewable):
 
         return measure(self.table, self.policy)
 
+    @property
+    def shown(self) -> pa.Table:
+        """A table that has every cell of a group that the release shows."""
+        return self.table
+
     def members(self) -> pa.Table:
         """Who is in which class (-1: not published), by person or, without a person column, by row number from 1.
 
@@ -121,7 +126,7 @@ class Release(Viewable):
             "sequester": __version__,
             "method": self.policy.method.model_dump(),
             "output": self.policy.output.model_dump(mode="json"),
-            "columns": columns_of(self.policy, self.table),
+            "columns": columns_of(self.policy, self.shown),
             **measured,
             **({} if self._weights is None else {"weights": dict(self._weights)}),
             "holds": self.holds,
@@ -135,7 +140,7 @@ class Release(Viewable):
         """What every column is and how to read a cell of it, as CSV; made from no cell."""
         from sequester.report.dictionary import dictionary
 
-        return dictionary(self.policy, self.table)
+        return dictionary(self.policy, self.shown)
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the release, whole or not at all, and say where.

@@ -252,7 +252,7 @@ class Series(Viewable):
         plan = what if isinstance(what, Plan) else self.plan(what, progress=progress, **how)
         if plan.fingerprint != fingerprint(self.policy) or plan.series != self.policy.series:
             raise StalePlan("the plan was made for another policy; plan again")
-        if plan.candidate is None:
+        if not plan.is_made:
             plan = self._again(plan, progress=progress)
         if not plan.holds and not i_know_this_leaks:
             raise GuaranteeError(
@@ -264,7 +264,7 @@ class Series(Viewable):
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
             self._agree(ledger)
-            release = commit(ledger, plan, self.policy, self.folder)
+            release = (commit if plan.parts is None else _commit_parts)(ledger, plan, self.policy, self.folder)
         self._seen = plan.number
         return release
 
@@ -376,6 +376,12 @@ class Series(Viewable):
             if audience == "public":
                 return public_text(ledger, number, self.folder)
             return internal_text(ledger, self.policy, number, tables=tables, folder=self.folder)
+
+
+def _commit_parts(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
+    from sequester.publish.parts.commit import commit_parts
+
+    return commit_parts(ledger, plan, policy, folder)
 
 
 def draw_seed() -> int:

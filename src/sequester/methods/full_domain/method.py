@@ -39,4 +39,4 @@ def _suppresses(options: Any) -> bool:
     return bool(options.suppression > 0)
 
 
-METHOD = Method("full-domain", _first, _following, leaves_out=_suppresses, by_levels=True)
+METHOD = Method("full-domain", _first, _following, leaves_out=_suppresses, by_levels=True, in_parts=False)

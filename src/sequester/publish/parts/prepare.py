@@ -1,0 +1,280 @@
+"""The next release of a large table: surveyed, dealt out, made and judged part by part, and written in files.
+
+What a single table goes through in `publish.prepare` happens here to each part. Before that, all that is looked at are
+the different cells of every column and how many rows have them; after it, that nobody is in two parts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sequester.attacks.attack import Audited
+from sequester.domain.hierarchy import Hierarchy
+from sequester.drafts import draft_beside
+from sequester.engine import Engine, Room, engine_of
+from sequester.engine.engine import CELL, COUNT
+from sequester.errors import DataError, Problem
+from sequester.ingest.source import Wanted
+from sequester.ingest.survey import Observed, Surveyor
+from sequester.ingest.validate import missing_columns
+from sequester.ledger import Ledger
+from sequester.ledger.parts import PartList, Shelf
+from sequester.ledger.store import domains_by_release
+from sequester.log import Stages, tell
+from sequester.policy.model import Policy
+from sequester.publish.parts.coding import Coder
+from sequester.publish.parts.division import Division, Grid
+from sequester.publish.parts.errand import Errand
+from sequester.publish.parts.gather import (
+    added,
+    causes_of_parts,
+    checks_of_parts,
+    digest_of_parts,
+    loss_of_parts,
+    notes_of_parts,
+    pods_of_parts,
+)
+from sequester.publish.parts.make import MadePart, Maker, Twins
+from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
+from sequester.publish.strangers import check_known
+
+Progress = Callable[[str, int, int], None]
+
+_STAGES = ("reading", "dealing out", "making parts", "comparing people", "writing")
+# Memory of one process per row of a part, measured with eight quasi-identifiers by pods (benchmark `scale`).
+_NEED = 2_500
+# Hashes of so many people are compared at a time.
+_COMPARED = 8_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InParts:
+    """A release made in parts, in a private folder that is gone when nobody has this any more."""
+
+    errand: Errand
+    made: tuple[MadePart, ...]
+    files: tuple[WrittenFile, ...]
+    schema: pa.Schema
+    listed: PartList
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Work:
+    """What is asked for: a table, and what the release is called."""
+
+    source: Any
+    name: str
+    seed: int
+    show_values: bool
+    audited: Audited | None
+
+
+class Workshop:
+    """One release in the making."""
+
+    def __init__(self, ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> None:
+        self.ledger, self.policy, self.work = ledger, policy, work
+        self.entries = tuple(ledger.releases())
+        self._tell = Stages("publish", _STAGES, progress)
+        self._progress = progress
+        self.shelf = Shelf(ledger.place)
+        self._keep = contextlib.ExitStack()
+        options = policy.engine
+        base = ledger.place.file.resolve() if options.spill is None else policy.path(options.spill) / ledger.place.name
+        base.parent.mkdir(parents=True, exist_ok=True)
+        self.spill = self._keep.enter_context(draft_beside(base.with_name(f"{base.name}.spill")))
+        self.engine: Engine = engine_of(options, Room.of(options, self.spill), work.source)
+        self._keep.callback(self.engine.close)
+
+    def close(self) -> None:
+        """Remove everything in between."""
+        self._keep.close()
+
+    def open(self) -> Any:
+        """The table, opened: its rows may have been copied."""
+        self._tell(0)
+        reading = Surveyor.of(self.policy, {}, show_values=False).reading
+        wanted = Wanted(reading.columns, frozenset(reading.attributes))
+        rows = self.engine.open(self.work.source, wanted, form=self.policy.input)
+        if problems := missing_columns(reading.columns, rows.names):
+            raise DataError(problems)
+        if not rows.count:
+            raise DataError("the table has no rows")
+        return rows
+
+    def make(self, rows: Any) -> InParts:
+        """The release, made and judged."""
+        errand = self._errand(rows)
+        for folder in errand.folders():
+            folder.mkdir(mode=0o700)
+        self._tell(1)
+        dealt = self.engine.deal(rows, Coder(errand), errand.dealt)
+        if dealt != rows.count:
+            raise AssertionError("every row is dealt to a part")
+        made = self._made(errand)
+        self._tell(3)
+        self._refuse_twins(errand, made)
+        self._tell(4)
+        schema = common_schema([part.schema for part in made])
+        sums = tuple(sum(column) % (1 << 64) for column in zip(*(part.sums for part in made), strict=True))
+        files = self._all(Writer(errand, schema, sums), range(errand.slices), need=ROWS * 400)
+        self._tell.done(release=errand.number, parts=len(made), records=sum(part.card.records for part in made))
+        listed = PartList(tuple(part.card for part in made), errand.division.to_dict())
+        parts = InParts(errand, made, tuple(sorted(files, key=lambda file: file.name)), schema, listed)
+        weakref.finalize(parts, self._keep.close)
+        return parts
+
+    def _errand(self, rows: Any) -> Errand:
+        ledger, policy, work, entries = self.ledger, self.policy, self.work, self.entries
+        versions = ledger.texts
+        domains = domains_by_release(versions, len(entries))
+        before = domains[-1] if entries else {}
+        lists = self.shelf.lists(entries)
+        observed, spread, cells = self._survey(rows, before)
+        now = {name: one.domain for name, one in observed.items()}
+        if lists:
+            division = Division.from_dict(lists[-1].division).within(before, now)
+        else:
+            division = self._divide(rows, observed, spread, cells)
+        tell("publish", "divides", rows=rows.count, parts=division.parts)
+        return Errand(
+            policy=policy,
+            place=ledger.place,
+            secret=ledger.key.lend(),
+            number=len(entries) + 1,
+            name=work.name,
+            seed=work.seed,
+            head=ledger.head,
+            domains=now,
+            division=division,
+            spill=self.spill,
+            slices=max(1, -(-rows.count // ROWS)),
+            entries=entries,
+            lists=tuple(lists),
+            versions=versions,
+            aliases=ledger.life.aliases(),
+            facts={"series": policy.series, "after_genesis": ledger.head},
+            audited=work.audited,
+        )
+
+    def _survey(
+        self, rows: Any, before: Mapping[str, Hierarchy]
+    ) -> tuple[dict[str, Observed], dict[str, np.ndarray], dict[str, pa.ChunkedArray]]:
+        """The domain of every column; of quasi-identifiers that stay, people per code, and their different cells."""
+        surveyor = Surveyor.of(self.policy, before, show_values=self.work.show_values)
+        observed: dict[str, Observed] = {}
+        spread: dict[str, np.ndarray] = {}
+        cells: dict[str, pa.ChunkedArray] = {}
+        problems: list[Problem] = []
+        names = (*self.policy.quasi_identifiers, *self.policy.sensitive, *self.policy.insensitive)
+        for place, name in enumerate(names):
+            if self._progress is not None:
+                self._progress("reading", place, len(names))
+            found = self.engine.distinct(rows, name)
+            try:
+                observed[name] = surveyor.observe(name, found[CELL])
+            except DataError:
+                # What is wrong is counted by rows, not by different cells.
+                problems += self._problems(surveyor, rows, name)
+                continue
+            if name in self.policy.quasi_identifiers and not self.policy.quasi_identifiers[name].changes:
+                codes, count = observed[name].codes, found[COUNT].to_numpy()
+                spread[name] = np.bincount(codes, weights=count, minlength=observed[name].domain.size).astype(np.int64)
+                cells[name] = found[CELL]
+        if problems:
+            raise DataError(problems)
+        return observed, spread, cells
+
+    def _problems(self, surveyor: Surveyor, rows: Any, name: str) -> Sequence[Problem]:
+        try:
+            surveyor.observe(name, self.engine.column(rows, name))
+        except DataError as error:
+            return error.problems
+        raise AssertionError("what is wrong with cells is wrong with the rows that have them")
+
+    def _divide(
+        self,
+        rows: Any,
+        observed: Mapping[str, Observed],
+        spread: Mapping[str, np.ndarray],
+        cells: Mapping[str, pa.ChunkedArray],
+    ) -> Division:
+        """How people are divided from now on."""
+        grid = Grid.over(spread)
+        steps = {
+            name: pa.table({CELL: cells[name], "step": pa.array(grid.steps(name, observed[name].codes))})
+            for name in grid.names
+        }
+        tally = self.engine.tally(rows, {name: table.filter(pc.is_valid(table[CELL])) for name, table in steps.items()})
+        people = np.zeros(grid.shape, np.int64)
+        np.add.at(people, tuple(tally[name].to_numpy() for name in grid.names), tally[COUNT].to_numpy())
+        return Division.of(grid, people, most=self.policy.engine.part)
+
+    def _made(self, errand: Errand) -> tuple[MadePart, ...]:
+        self._tell(2)
+        parts = range(errand.division.parts)
+        largest = max((self.policy.engine.part, *(card.people for listed in errand.lists for card in listed.cards)))
+        made = self._all(Maker(errand), parts, need=largest * _NEED)
+        return tuple(sorted(made, key=lambda part: part.card.part))
+
+    def _all(self, work: Any, items: Sequence[int], *, need: int) -> list[Any]:
+        """Work on all items, with progress."""
+        done = []
+        for result in self.engine.each(work, list(items), need=need):
+            done.append(result)
+            if self._progress is not None:
+                self._progress(_STAGES[2] if isinstance(result, MadePart) else _STAGES[4], len(done), len(items))
+        return done
+
+    def _refuse_twins(self, errand: Errand, made: Sequence[MadePart]) -> None:
+        """Stop where somebody is in several parts."""
+        ever = sum(part.card.people for part in made)
+        ranges = max(1, -(-ever // _COMPARED))
+        twins = sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64))
+        if twins:
+            names = ", ".join(errand.division.grid.names)
+            message = (
+                f"{'1 person is' if twins == 1 else f'{twins:,} people are'} in the table twice, or have other values "
+                f"of {names} than when they were first published; correct the rows, or put back what does not change"
+            )
+            raise DataError(Problem(message, column=self.policy.person, rows=twins))
+
+
+def told_by_parts(parts: InParts, policy: Policy, *, everybody_is_new: bool) -> dict[str, Any]:
+    """What a plan says about a release in parts, by the names of its fields."""
+    made = parts.made
+    known, last = sum(part.known for part in made), sum(part.last for part in made)
+    people = sum(part.change.newcomers + part.change.stayers + part.change.returned for part in made)
+    notes = check_known(known, people, last, column=policy.person, everybody_is_new=everybody_is_new)
+    return {
+        "input_digest": digest_of_parts(made, lambda part: part.digest),
+        "content": digest_of_parts(made, lambda part: part.content),
+        "change": added([part.change for part in made]),
+        "personal": added([part.personal for part in made]),
+        "waiting": added([part.waiting for part in made]),
+        "gain": {
+            name: sum(part.gain[name] * part.people for part in made) / sum(part.people for part in made)
+            for name in made[0].gain
+        },
+        "records": sum(part.card.records for part in made),
+        "people": sum(part.people for part in made),
+        "classes": sum(part.card.classes for part in made),
+        "pods": pods_of_parts(made),
+        "checks": checks_of_parts(made, policy),
+        "findings": sum(part.findings for part in made),
+        "untried": tuple(dict.fromkeys(one for part in made for one in part.untried)),
+        "loss": {"release": loss_of_parts(made)},
+        "levers": {},
+        "notes": (*notes, f"made in {len(made):,} parts", *notes_of_parts(made)),
+        "why": causes_of_parts(made),
+        "since_last": None,
+        "parts": parts,
+    }
