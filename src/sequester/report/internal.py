@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sequester.report import parts
-from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Quoted, Remark
+from sequester.report.audit_page import story_blocks
+from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, lines
 from sequester.report.charts_boxes import heat
@@ -16,6 +17,7 @@ from sequester.report.page import wrap
 from sequester.report.parts import Told
 
 if TYPE_CHECKING:
+    from sequester.attacks.explain import Story
     from sequester.attacks.exposed import Exposed
     from sequester.metrics.placed import BoxMap
     from sequester.policy.model import Policy
@@ -29,7 +31,7 @@ class Findings:
     """What an audit of everything published found: the sentence it begins with, and stories of the worst."""
 
     exposed: Exposed
-    stories: Sequence[str] = ()
+    stories: Sequence[Story] = ()
     others: int = 0
 
 
@@ -123,8 +125,8 @@ def _found(findings: Findings) -> Iterator[Block]:
     if rows:
         yield Grid(("per", "", "people", "for certain"), rows, "Who is exposed by all releases together")
     for number, story in enumerate(findings.stories, start=1):
-        yield Heading(f"Finding {number}", 3)
-        yield Quoted(story)
+        yield Heading(f"Finding {number}: {story.headline}", 3)
+        yield from story_blocks(story, number)
     if findings.others:
         yield Paragraph(f"There are {findings.others:,} more; `sequester audit` has them all.", lead=True)
 
