@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 24
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
+_FRONTIER = {"loss": "AIL", "decoys": "decoys, of rows"}
 _LOSSES = {"ail": "AIL", "ncp": "NCP", "dm": "DM", "precision": "precision", "entropy": "entropy"}
 
 
@@ -160,12 +161,19 @@ def show_frontier(screen: Console, facts: Mapping[str, float]) -> None:
     if not rows:
         return
     titles = list(dict.fromkeys(figure for figures in rows.values() for figure in figures))
-    table = columns(**{"if": False}, **dict.fromkeys(titles, True))
+    table = columns(**{"if": False}, **dict.fromkeys((_FRONTIER.get(title, title) for title in titles), True))
     for label, figures in rows.items():
-        table.add_row(label, *(number(figures.get(title)) for title in titles))
+        shown = (
+            f"{figures[one]:.1%}" if one == "decoys" and one in figures else number(figures.get(one)) for one in titles
+        )
+        table.add_row(label, *shown)
     screen.print()
     screen.print("What more or fewer decoys and links would buy")
     screen.print(table)
+
+
+def _share_or_number(title: str, value: float | None) -> str:
+    return f"{value:.1%}" if title == "decoys" and value is not None else number(value)
 
 
 def gains(gain: Mapping[str, float]) -> str:
