@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from sequester import errors, kernels
-from sequester.errors import OutOfMemory, SequesterError
+from sequester.errors import GuaranteeError, OutOfMemory, SequesterError
 from sequester.memory import is_lack_of_memory
 
 Item = TypeVar("Item")
@@ -167,7 +167,9 @@ def _done(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
     try:
         return "done", work(item)
     except SequesterError as error:
-        return type(error).__name__, getattr(error, "problems", str(error))
+        # Rooms have kinds of their own of these errors.
+        kind = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
+        return kind, error if isinstance(error, GuaranteeError) else getattr(error, "problems", str(error))
     except Exception as error:  # noqa: BLE001 - its text may quote cells, and stays in this process
         if is_lack_of_memory(error):
             return OutOfMemory.__name__, "there is not enough memory for several at a time; try one"

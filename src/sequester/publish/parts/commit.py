@@ -25,7 +25,8 @@ from sequester.ledger.parts import Shelf
 from sequester.ledger.state import HASH, Draft, Entry
 from sequester.metrics.sketch import Sketch, sizes_of, sketch
 from sequester.policy.model import Policy
-from sequester.publish.commit import facts_of, settle, step, sweep, where_of, with_facts
+from sequester.publish import commit
+from sequester.publish.commit import facts_of, settle, sweep, where_of, with_facts
 from sequester.publish.files import draft_of, flush, show_folder
 from sequester.publish.parts.gather import measurement_of_parts
 from sequester.publish.parts.prepare import InParts
@@ -48,25 +49,25 @@ def commit_parts(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> La
         raise stale(earlier, plan)
     place, shelf = folder / policy.series / plan.folder, Shelf(ledger.place)
     release = LargeRelease(parts, measurement=measurement_of_parts(parts.made), policy=policy, facts=facts_of(plan))
-    step("before writing")
+    commit.step("before writing")
     sweep(place.parent)
     shelf.sweep(len(earlier))
     draft = draft_of(place)
     with _gone_on_failure(draft, shelf.of_release(plan.number)):
         files, drawn = _write(draft, release, parts, earlier)
-        step("written")
+        commit.step("written")
         shelf.put(plan.number, parts.errand.recorded, parts.listed)
-        step("shelved")
+        commit.step("shelved")
         kept = {"folder": where_of(ledger, place), "published": drawn.to_dict()}
         recorded = with_facts(
             _nobody(plan, parts, policy), plan, policy, kept=kept, files=files, data=parts.files[0].name
         )
         entry = ledger.begin_parts(recorded, parts.listed)
-    step("begun")
+    commit.step("begun")
     show_folder(place)
-    step("shown")
+    commit.step("shown")
     settle(ledger, entry, place)
-    step("finished")
+    commit.step("finished")
     release.folder = place
     return release
 

@@ -26,11 +26,11 @@ from sequester.ingest.source import Wanted
 from sequester.ingest.survey import Observed, Surveyor
 from sequester.ingest.validate import missing_columns
 from sequester.ledger import Ledger
-from sequester.ledger.parts import PartList, Shelf
-from sequester.ledger.store import domains_by_release
+from sequester.ledger.part_ledger import Parts
+from sequester.ledger.parts import PartList
 from sequester.log import Stages, tell
 from sequester.policy.model import Policy
-from sequester.publish.parts.coding import Coder
+from sequester.publish.parts.coding import Coder, twins
 from sequester.publish.parts.division import Division, Grid
 from sequester.publish.parts.errand import Errand
 from sequester.publish.parts.gather import (
@@ -85,7 +85,6 @@ class Workshop:
         self.entries = tuple(ledger.releases())
         self._tell = Stages("publish", _STAGES, progress)
         self._progress = progress
-        self.shelf = Shelf(ledger.place)
         self._keep = contextlib.ExitStack()
         options = policy.engine
         base = ledger.place.file.resolve() if options.spill is None else policy.path(options.spill) / ledger.place.name
@@ -134,21 +133,17 @@ class Workshop:
 
     def _errand(self, rows: Any) -> Errand:
         ledger, policy, work, entries = self.ledger, self.policy, self.work, self.entries
-        versions = ledger.texts
-        domains = domains_by_release(versions, len(entries))
-        before = domains[-1] if entries else {}
-        lists = self.shelf.lists(entries)
+        parts = Parts.of(ledger)
+        before = ledger.domains()
         observed, spread, cells = self._survey(rows, before)
         now = {name: one.domain for name, one in observed.items()}
-        if lists:
-            division = Division.from_dict(lists[-1].division).within(before, now)
+        if parts.lists:
+            division = Division.from_dict(parts.lists[-1].division).within(before, now)
         else:
             division = self._divide(rows, observed, spread, cells)
         tell("publish", "divides", rows=rows.count, parts=division.parts)
         return Errand(
             policy=policy,
-            place=ledger.place,
-            secret=ledger.key.lend(),
             number=len(entries) + 1,
             name=work.name,
             seed=work.seed,
@@ -157,11 +152,7 @@ class Workshop:
             division=division,
             spill=self.spill,
             slices=max(1, -(-rows.count // ROWS)),
-            entries=entries,
-            lists=tuple(lists),
-            versions=versions,
-            aliases=ledger.life.aliases(),
-            facts={"series": policy.series, "after_genesis": ledger.head},
+            parts=parts,
             audited=work.audited,
         )
 
@@ -221,7 +212,9 @@ class Workshop:
     def _made(self, errand: Errand) -> tuple[MadePart, ...]:
         self._tell(2)
         parts = range(errand.division.parts)
-        largest = max((self.policy.engine.part, *(card.people for listed in errand.lists for card in listed.cards)))
+        largest = max(
+            (self.policy.engine.part, *(card.people for listed in errand.parts.lists for card in listed.cards))
+        )
         made = self._all(Maker(errand), parts, need=largest * _NEED)
         return tuple(sorted(made, key=lambda part: part.card.part))
 
@@ -238,14 +231,8 @@ class Workshop:
         """Stop where somebody is in several parts."""
         ever = sum(part.card.people for part in made)
         ranges = max(1, -(-ever // _COMPARED))
-        twins = sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64))
-        if twins:
-            names = ", ".join(errand.division.grid.names)
-            message = (
-                f"{'1 person is' if twins == 1 else f'{twins:,} people are'} in the table twice, or have other values "
-                f"of {names} than when they were first published; correct the rows, or put back what does not change"
-            )
-            raise DataError(Problem(message, column=self.policy.person, rows=twins))
+        if again := sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64)):
+            raise twins(errand, again)
 
 
 def told_by_parts(parts: InParts, policy: Policy, *, everybody_is_new: bool) -> dict[str, Any]:
