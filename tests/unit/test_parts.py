@@ -16,6 +16,7 @@ from sequester.errors import DataError, GuaranteeError, LedgerError, PolicyError
 from sequester.ledger import Ledger
 from sequester.ledger.part_ledger import Parts
 from sequester.ledger.parts import Shelf, is_parted
+from sequester.publish.inquiry import with_bounds
 from sequester.publish.parts.sliced import checksums
 from sequester.publish.series import Series
 
@@ -74,8 +75,8 @@ def test_what_parts_promise_holds_of_the_whole_series(series: Series) -> None:
 
 def test_the_audit_of_parts_finds_what_the_audit_of_all_finds(series: Series) -> None:
     whole = sq.audit(publishers_view(series), series.policy, against=["insider"])
-    asked = {"k": 9, "confidence": 0.2}
-    parts, together = series.audit(**asked), sq.audit(publishers_view(series), _asking(series.policy, **asked))
+    parts = series.audit(k=9, confidence=0.2)
+    together = sq.audit(publishers_view(series), with_bounds(series.policy, k=9, confidence=0.2))
     assert whole.holds
     assert not parts.holds
     for attack in ("k", "confidence", "deniability"):
@@ -83,12 +84,6 @@ def test_the_audit_of_parts_finds_what_the_audit_of_all_finds(series: Series) ->
         assert sum(f.attack == attack for f in parts.findings) == sum(f.attack == attack for f in together.findings)
     with pytest.raises(DataError, match="without their stories"):
         parts.story(1)
-
-
-def _asking(policy: sq.Policy, **bounds: Any) -> sq.Policy:
-    from sequester.publish.inquiry import with_bounds
-
-    return with_bounds(policy, **bounds)
 
 
 def test_published_rows_are_everybody_and_keep_k(series: Series) -> None:

@@ -140,20 +140,16 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
 
 def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None) -> Plan:
     """The same of a large table: made, judged and written in parts."""
-    from sequester.publish.parts.prepare import Work, Workshop, told_by_parts
+    from sequester.publish.parts.prepare import Work, at_work, told_by_parts
 
     entries = ledger.releases()
     work = Work(request.source, request.name, request.seed, request.show_values, _audited(entries, policy))
-    shop = Workshop(ledger, policy, work, progress=progress)
-    try:
+    if request.name in {entry.name for entry in entries}:
+        raise DataError(name_taken(None))
+    with at_work(ledger, policy, work, progress=progress) as shop:
         parts = shop.make(shop.open())
         told = told_by_parts(parts, policy, everybody_is_new=request.everybody_is_new)
-    except BaseException:
-        shop.close()
-        raise
     repeated = repeats(entries, told["input_digest"])
-    if request.name in {entry.name for entry in entries}:
-        raise DataError(name_taken(repeated))
     told["notes"] = (*note_repeated(repeated), *_note_written(entries, policy), *told["notes"])
     source = request.source
     return Plan(

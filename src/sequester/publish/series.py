@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sequester.drafts import sweep
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
 from sequester.ingest.named import stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
@@ -24,6 +25,7 @@ from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import refuse_alike
 from sequester.publish.commit import commit, recover
+from sequester.publish.parts.choose import spill_of
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import Request, prepare
 from sequester.publish.repeated import overtaken, stale
@@ -154,6 +156,8 @@ class Series(Viewable):
         # A folder that cannot be moved from here is at a place where it may be.
         with contextlib.suppress(OSError):
             ledger.life.arrange(self.folder)
+        # Whoever died while a large table was made left private rows behind.
+        sweep(spill_of(self.policy, self.place))
         self._seen = len(entries)
         return ledger.pending is not None
 

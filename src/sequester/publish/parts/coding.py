@@ -53,9 +53,10 @@ class Coder:
 def twins(errand: Errand, count: int) -> DataError:
     """The error for people who are in the table twice, or in two parts."""
     names = ", ".join(errand.division.grid.names)
+    who = "1 person is" if count == 1 else f"{count:,} people are"
     message = (
-        f"{'1 person is' if count == 1 else f'{count:,} people are'} in the table twice, or with other values of {names} "
-        "than when first published; correct the rows, or put back what does not change"
+        f"{who} in the table twice, or with other values of {names} than when first published; correct the rows, or "
+        "put back what does not change"
     )
     return DataError(Problem(message, column=errand.policy.person, rows=count))
 

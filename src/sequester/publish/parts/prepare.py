@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from sequester.ledger.part_ledger import Parts
 from sequester.ledger.parts import PartList
 from sequester.log import Stages, tell
 from sequester.policy.model import Policy
+from sequester.processes import unwritten
+from sequester.publish.parts.choose import spill_of
 from sequester.publish.parts.coding import Coder, twins
 from sequester.publish.parts.division import Division, Grid
 from sequester.publish.parts.errand import Errand
@@ -87,9 +89,9 @@ class Workshop:
         self._progress = progress
         self._keep = contextlib.ExitStack()
         options = policy.engine
-        base = ledger.place.file.resolve() if options.spill is None else policy.path(options.spill) / ledger.place.name
-        base.parent.mkdir(parents=True, exist_ok=True)
-        self.spill = self._keep.enter_context(draft_beside(base.with_name(f"{base.name}.spill")))
+        place = spill_of(policy, ledger.place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self.spill = self._keep.enter_context(draft_beside(place))
         self.engine: Engine = engine_of(options, Room.of(options, self.spill), work.source)
         self._keep.callback(self.engine.close)
 
@@ -233,6 +235,25 @@ class Workshop:
         ranges = max(1, -(-ever // _COMPARED))
         if again := sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64)):
             raise twins(errand, again)
+
+
+@contextlib.contextmanager
+def at_work(ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> Iterator[Workshop]:
+    """A workshop of which nothing is left when the work fails; a full disk is told as what it is."""
+    failure = shop = None
+    try:
+        shop = Workshop(ledger, policy, work, progress=progress)
+        yield shop
+    except OSError as error:
+        failure = DataError(unwritten(error))
+    except BaseException:
+        if shop is not None:
+            shop.close()
+        raise
+    if failure is not None:
+        if shop is not None:
+            shop.close()
+        raise failure
 
 
 def told_by_parts(parts: InParts, policy: Policy, *, everybody_is_new: bool) -> dict[str, Any]:
