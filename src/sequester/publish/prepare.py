@@ -46,7 +46,8 @@ class Request:
     recipient, purpose  who the release is for
     everybody_is_new    nobody in the table need be recognised
     show_values         errors may carry offending values
-    priced              whether the plan compares what the release costs; what is published does not depend on it
+    priced              whether the plan tells what the release costs; what is published does not depend on it
+    beside_others       whether that is compared with others that might be made of the same table
     why                 whether it also prices what keys of the policy would buy if they asked for less
     """
 
@@ -58,6 +59,7 @@ class Request:
     show_values: bool = False
     name: str = ""
     priced: bool = True
+    beside_others: bool = True
     why: bool = False
 
 
@@ -96,7 +98,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         error.relaxations = priced(error.causes)
         raise
     tell(3)
-    price = Price.of(candidate, brief, thorough=request.why) if request.priced else Price()
+    price = _price(candidate, brief, request)
     tell.done(release=number, records=len(candidate.order), classes=len(candidate.classes))
     return Plan(
         series=policy.series,
@@ -130,6 +132,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         repeats=None if repeated is None else repeated.number,
         why=price.why,
         relaxations=priced(price.why),
+        estimated=price.estimated,
         since_last=since_last(candidate),
         candidate=candidate,
     )
@@ -151,6 +154,14 @@ def _read(
     )
     snapshot = snapshot.within(domains)
     return snapshot, registered, check_registered(snapshot, registered, policy, before=entries)
+
+
+def _price(candidate: Candidate, brief: Brief, request: Request) -> Price:
+    if not request.priced:
+        return Price()
+    if request.beside_others or request.why:
+        return Price.of(candidate, brief, thorough=request.why)
+    return Price.alone(candidate, brief)
 
 
 def _audited(entries: Sequence[Entry], policy: Policy) -> Audited | None:

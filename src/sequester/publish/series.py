@@ -195,6 +195,7 @@ class Series(Viewable):
         show_values: bool = False,
         everybody_is_new: bool = False,
         why: bool = False,
+        price: bool = True,
         progress: Progress | None = None,
     ) -> Plan:
         """Make the next release and have it judged. Changes nothing.
@@ -207,6 +208,8 @@ class Series(Viewable):
                              without it a table of which nearly nobody is recognised is refused
         why        also make the release anew for every key of the policy that might ask for less, and tell what that
                    would buy; a GuaranteeError then carries the same (`relaxations`)
+        price      whether the plan also tells what the same table would lose without a memory, by merge, or if people
+                   were collected first; nothing published depends on it. Of large tables these are estimates
         """
         seed = draw_seed() if seed is None else seed
         if seed.bit_length() < SEED_BITS:
@@ -214,7 +217,7 @@ class Series(Viewable):
                 f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
-        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values, why=why)
+        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values, beside_others=price, why=why)
         with self._ledger(read_only=True) as ledger:
             return self._sealed(self._prepare(ledger, request, name, progress=progress))
 
