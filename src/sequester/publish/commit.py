@@ -77,7 +77,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
     step("before writing")
     _sweep(place.parent)
     earlier = ledger.releases()
-    drawn = sketch(release.table, policy, axes=axes_of(told_of(earlier)))
+    drawn = sketch(release.opened, policy, axes=axes_of(told_of(earlier)))
 
     def texts(digest: str) -> Mapping[str, str]:
         return _texts(release, data, digest, lambda: public_page(release, earlier=earlier, drawn=drawn))

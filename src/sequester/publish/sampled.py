@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -73,18 +74,20 @@ def estimate(
     found: list[tuple[int, float, float, float]] = []
     people = 0
     for one in some:
+        made: tuple[Classes, int] | None = None
         for rows in (one.rows, *one.around[:_LARGER]):
             chosen = rows if half is None else np.sort(half.permutation(rows)[: len(rows) // 2])
-            try:
-                classes = make(of_rows(task, chosen))
-            except GuaranteeError:
-                continue
-            figures = (ail(classes, task.domains), ncp(classes, task.domains), dm(classes) / len(chosen))
-            found.append((one.drawn, *figures))
-            people += len(chosen)
-            break
-        else:
+            with contextlib.suppress(GuaranteeError):
+                made = make(of_rows(task, chosen)), len(chosen)
+                # What is one class may be so because it is not even safe as one.
+                if len(made[0]) > 1:
+                    break
+        if made is None:
             return None
+        classes, records = made
+        figures = (ail(classes, task.domains), ncp(classes, task.domains), dm(classes) / records)
+        found.append((one.drawn, *figures))
+        people += records
     weight, *columns = np.array(found).T
     widths, penalty, size = (float(np.average(column, weights=weight)) for column in columns)
     return Estimate(widths, penalty, size, people)
