@@ -50,7 +50,8 @@ class Estimate:
 
 def of_rows(task: Task, rows: Rows) -> Task:
     """The same task with some of its records, on their own."""
-    return replace(task, codes=task.codes[:, rows], guard=replace(task.guard, values=task.guard.values[rows]))
+    guard = replace(task.guard, values=task.guard.values[rows])
+    return replace(task, codes=task.codes[:, rows], guard=guard, progress=None)
 
 
 def neighborhoods(task: Task, rows: Rows, *, seed: Sequence[int]) -> tuple[Neighborhood, ...]:

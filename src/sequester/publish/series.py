@@ -19,6 +19,7 @@ from sequester.ledger import Key, Ledger, Place, evidence
 from sequester.ledger.connection import Encrypted, Outdated
 from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
+from sequester.log import part_of
 from sequester.methods.registry import method_named, method_of
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 
+# How much of the work it is to make a release that is then published.
+_PLANNED = 0.65
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # Whoever can try all seeds learns the order of the rows, and with it who is who.
@@ -252,6 +255,9 @@ class Series(Viewable):
 
         A plan that was saved is made anew from its input; if ledger, policy or input moved since, it is refused.
         """
+        made, whole = isinstance(what, Plan) and what.candidate is not None, progress
+        if not made:
+            progress, whole = part_of(progress, 0, _PLANNED), part_of(progress, _PLANNED, 1)
         plan = what if isinstance(what, Plan) else self.plan(what, progress=progress, **how)
         if plan.fingerprint != fingerprint(self.policy) or plan.series != self.policy.series:
             raise StalePlan("the plan was made for another policy; plan again")
@@ -267,7 +273,7 @@ class Series(Viewable):
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
             self._agree(ledger)
-            release = commit(ledger, plan, self.policy, self.folder)
+            release = commit(ledger, plan, self.policy, self.folder, progress=whole)
         self._seen = plan.number
         return release
 
