@@ -12,7 +12,11 @@ from sequester.errors import GuaranteeError
 
 def check_distinct(hashes: pa.Array) -> None:
     """Stop where two rows are about one person: whatever let them pass, no class may count her twice."""
-    if len(hashes) != pc.count_distinct(hashes).as_py():
+    # Sorting half of each hash is quicker than hashing all of it; the whole counts only where halves are alike.
+    halves = np.frombuffer(hashes.buffers()[1], np.uint64)[2 * hashes.offset :][: 2 * len(hashes) : 2]
+    ordered = np.sort(halves)
+    alike = bool((ordered[1:] == ordered[:-1]).any())
+    if alike and len(hashes) != pc.count_distinct(hashes).as_py():
         raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
 
 
