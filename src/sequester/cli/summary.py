@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -197,9 +197,13 @@ def checks(tried: Iterable[Check]) -> Table:
     return table
 
 
-def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]]) -> None:
+def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]], *, estimated: Collection[str] = ()) -> None:
     """The loss of a release beside that of the same records without a memory, and by merge."""
-    losses_by_version = {label: loss[name]["ail"] for name, label in _VERSIONS.items() if name in loss}
+    losses_by_version = {
+        f"{label}, estimated" if name in estimated else label: loss[name]["ail"]
+        for name, label in _VERSIONS.items()
+        if name in loss
+    }
     screen.print("Loss (AIL)")
     screen.print(bars(screen, losses_by_version))
 

@@ -269,8 +269,10 @@ def _prices(names: Sequence[str], summaries: Sequence[Mapping[str, Any]]) -> Pic
     }
     if not found:
         return None
+    guessed = any({*_VERSIONS} & {*summary.get("estimated", ())} for summary in summaries)
+    note = "What other ways would lose is an estimate where the table is large." if guessed else ""
     if len(names) == 1:
-        return bars(
-            "Loss beside other ways", list(found), {"NCP": [values[0] for values in found.values()]}, head="way"
-        )
-    return lines("Loss beside other ways", names, [Trend(name, values) for name, values in found.items()], note="NCP.")
+        columns = {"NCP": [values[0] for values in found.values()]}
+        return bars("Loss beside other ways", list(found), columns, head="way", note=note)
+    trends = [Trend(name, values) for name, values in found.items()]
+    return lines("Loss beside other ways", names, trends, note=f"NCP. {note}".strip())

@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, linprog
-from scipy.sparse import coo_array, csr_array, hstack, vstack
-from scipy.sparse.csgraph import connected_components
+
+from sequester.deferred import OptimizeResult, connected_components, coo_array, csr_array, hstack, linprog, vstack
 
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]

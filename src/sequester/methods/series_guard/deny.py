@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, hstack
 
+from sequester.deferred import coo_array, hstack, linprog
 from sequester.methods.series_guard.proposed import Mask, ProposedRelease, WatchedView
 
 _NOISE = 1e-6
