@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult as OptimizeResult
     from scipy.optimize import linprog as linprog
     from scipy.sparse import coo_array as coo_array
+    from scipy.sparse import csc_array as csc_array
     from scipy.sparse import csr_array as csr_array
     from scipy.sparse import csr_matrix as csr_matrix
     from scipy.sparse import hstack as hstack
@@ -28,8 +29,9 @@ else:
         return call
 
     OptimizeResult, linprog = (_deferred("scipy.optimize", name) for name in ("OptimizeResult", "linprog"))
-    coo_array, csr_array, csr_matrix, hstack, vstack = (
-        _deferred("scipy.sparse", name) for name in ("coo_array", "csr_array", "csr_matrix", "hstack", "vstack")
+    coo_array, csc_array, csr_array, csr_matrix, hstack, vstack = (
+        _deferred("scipy.sparse", name)
+        for name in ("coo_array", "csc_array", "csr_array", "csr_matrix", "hstack", "vstack")
     )
     breadth_first_order, connected_components, maximum_flow = (
         _deferred("scipy.sparse.csgraph", name)
