@@ -18,7 +18,7 @@ from sequester.metrics.loss import ail, dm, ncp
 # Records of the largest table that is made again for every comparison: that takes as long as the release itself, which
 # is seconds here, and at ten times as many more than anybody waits for figures that are not published.
 MOST_EXACT = 100_000
-# With so many, figures of a million uniform people are within 0.3 percent, and of 60,000 uneven ones within ten.
+# With so many, figures of a million uniform people are within 0.5 percent, and of 60,000 uneven ones within ten.
 NEIGHBORHOODS = 24
 _PEOPLE = 2_000
 # Classes that a neighborhood has at least, so that its border does not matter much.
