@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sequester.engine.engine import Room
+from sequester.engine.engine import Means
 from sequester.errors import MissingLibrary
 
 
@@ -13,5 +13,5 @@ class SparkEngine:
 
     name = "spark"
 
-    def __init__(self, room: Room, *, master: str | None, session: Any = None) -> None:
+    def __init__(self, room: Means, *, master: str | None, session: Any = None) -> None:
         raise MissingLibrary("tables of Spark need the extra `spark`: pip install 'sequester[spark]'")

@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampledPrice:
     """Average loss of a record, and how many people were looked at; `size` is that of her class."""
 
     ail: float
@@ -67,7 +67,7 @@ def estimate(
     make: Callable[[Task], Classes],
     *,
     half: np.random.Generator | None = None,
-) -> Estimate | None:
+) -> SampledPrice | None:
     """What people lose by classes that are made of each neighborhood; None where no classes of one are safe.
 
     half  draws who is looked at, if that is to be half of the people of each
@@ -91,4 +91,4 @@ def estimate(
         people += records
     weight, *columns = np.array(found).T
     widths, penalty, size = (float(np.average(column, weights=weight)) for column in columns)
-    return Estimate(widths, penalty, size, people)
+    return SampledPrice(widths, penalty, size, people)

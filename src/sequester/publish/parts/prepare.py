@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from sequester.attacks.attack import Audited
 from sequester.domain.hierarchy import Hierarchy
 from sequester.drafts import draft_beside
-from sequester.engine import Engine, Room, engine_of
+from sequester.engine import Engine, Means, engine_of
 from sequester.engine.engine import CELL, COUNT
 from sequester.errors import DataError, Problem
 from sequester.ingest.source import Wanted
@@ -33,7 +33,7 @@ from sequester.policy.model import Policy
 from sequester.processes import unwritten
 from sequester.publish.parts.choose import spill_of
 from sequester.publish.parts.coding import Coder, twins
-from sequester.publish.parts.division import Division, Grid
+from sequester.publish.parts.division import Division, StepGrid
 from sequester.publish.parts.errand import Errand
 from sequester.publish.parts.gather import (
     added,
@@ -93,7 +93,7 @@ class Workshop:
         place = spill_of(policy, ledger.place)
         place.parent.mkdir(parents=True, exist_ok=True)
         self.spill = self._keep.enter_context(draft_beside(place))
-        self.engine: Engine = engine_of(options, Room.of(options, self.spill), work.source)
+        self.engine: Engine = engine_of(options, Means.of(options, self.spill), work.source)
         self._keep.callback(self.engine.close)
 
     def close(self) -> None:
@@ -201,7 +201,7 @@ class Workshop:
         cells: Mapping[str, pa.ChunkedArray],
     ) -> Division:
         """How people are divided from now on."""
-        grid = Grid.over(spread)
+        grid = StepGrid.over(spread)
         steps = {
             name: pa.table({CELL: cells[name], "step": pa.array(grid.steps(name, observed[name].codes))})
             for name in grid.names
