@@ -162,6 +162,12 @@ class Twins:
             begin, end = (_place(hashes[0], end) for end in ends)
             found.append(np.asarray(hashes[:, begin:end]))
         together = np.concatenate(found, axis=1)
+        high = np.sort(together[0])
+        again = high[1:][high[1:] == high[:-1]]
+        if not len(again):
+            return 0
+        # Halves of two hashes may be the same by chance.
+        together = together[:, np.isin(together[0], again)]
         together = together[:, np.lexsort(together[::-1])]
         return int(np.count_nonzero((together[:, 1:] == together[:, :-1]).all(axis=0)))
 
