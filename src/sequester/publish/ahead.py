@@ -85,7 +85,7 @@ def look_ahead(plan: Plan, policy: Policy, *, releases: int) -> Ahead:
         message = "looking ahead does not know who of a registration list will come; leave the list out to look ahead"
         raise PolicyError(Problem(message, key="protect.lifetime.registered"))
     if candidate is None:
-        raise DataError("a plan that was saved has no records; plan again to look ahead")
+        raise DataError("a plan that was saved, or made in parts, has no records here; plan a table that is made whole")
     if releases < 1:
         raise ValueError("looking ahead needs at least one release")
     past, classes = candidate.past, candidate.classes

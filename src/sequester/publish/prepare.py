@@ -53,6 +53,7 @@ class Request:
     priced              whether the plan tells what the release costs; what is published does not depend on it
     beside_others       whether that is compared with others that might be made of the same table
     why                 whether it also prices what keys of the policy would buy if they asked for less
+    whole               it is made whole, however large it is
     """
 
     source: Any
@@ -65,11 +66,12 @@ class Request:
     priced: bool = True
     beside_others: bool = True
     why: bool = False
+    whole: bool = False
 
 
 def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None = None) -> Plan:
     """The next release as a plan, with everything needed to publish it."""
-    if is_for_parts(ledger, policy, request.source):
+    if not request.whole and is_for_parts(ledger, policy, request.source):
         return _in_parts(ledger, policy, request, progress=progress)
     tell = Stages("publish", _STAGES, progress, shares=_SHARES)
     tell(0)
@@ -158,7 +160,8 @@ def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Pro
         parts = shop.make(shop.open())
         told = told_by_parts(parts, policy, everybody_is_new=request.everybody_is_new)
     repeated = repeats(entries, told["input_digest"])
-    told["notes"] = (*note_repeated(repeated), *_note_written(entries, policy), *told["notes"])
+    unasked = ("what keys of the policy would buy is not told of tables that are made in parts",) if request.why else ()
+    told["notes"] = (*note_repeated(repeated), *_note_written(entries, policy), *told["notes"], *unasked)
     source = request.source
     return Plan(
         series=policy.series,

@@ -192,7 +192,7 @@ def planned(policy: Policy, waves: Sequence[Wave], ledger: Path, *, new: bool) -
     cannot be."""
     with new_ledger(ledger, policy) as opened:
         for number, wave in enumerate(waves, 1):
-            request = Request(wave.table, _SEED, name=f"wave-{number}", everybody_is_new=new, priced=False)
+            request = Request(wave.table, _SEED, name=f"wave-{number}", everybody_is_new=new, priced=False, whole=True)
             plan = prepare(opened, policy, request)
             record(opened, plan, policy)
             yield plan
