@@ -30,6 +30,8 @@ class Connection(ABC):
 
     place: Place
     read_only: bool
+    # Whether rows come back in the order in which they were put in, unless something happened to the file.
+    keeps_order = False
 
     @abstractmethod
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -42,6 +42,8 @@ _POLL = 0.05
 class DuckFile(Connection):
     """An attached ledger file. With `create` the file is made, and must not exist; errors call it `named`."""
 
+    keeps_order = True
+
     def __init__(
         self,
         place: Place,

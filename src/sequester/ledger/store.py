@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -97,14 +98,26 @@ class Store:
         """Rows of all releases, one after the other; they are what was recorded."""
         if table == "people" and self._people is not None and self._people[0] == entries[-1].hash:
             return self._people[1]
-        columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
-        stored = self.connection.table(f"SELECT release, {columns} FROM {table} ORDER BY release, {order}")
-        releases = self.decode(lambda: _split(table, stored, entries[-1]))
-        for entry, rows in zip(entries, releases, strict=True):
-            self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, rows))
+        releases = self._all_rows(table, entries)
         if table == "people":
             # Recognising, checking and recording all need everybody: read once, and the rows are never changed.
             self._people = (entries[-1].hash, releases)
+        return releases
+
+    def _all_rows(self, table: str, entries: Sequence[Entry]) -> list[Columns]:
+        columns, order = quoted(schema.TABLES[table]), quoted(ORDER[table])
+        sql = f"SELECT release, {columns} FROM {table}"
+        if self.connection.keeps_order:
+            # Sorting all releases takes longer the more there are; the digests tell whether that was needed.
+            with contextlib.suppress(LedgerError):
+                return self._compared(table, self.connection.table(sql), entries)
+        return self._compared(table, self.connection.table(f"{sql} ORDER BY release, {order}"), entries)
+
+    def _compared(self, table: str, stored: pa.Table, entries: Sequence[Entry]) -> list[Columns]:
+        """Rows by release, if they are those that were recorded."""
+        releases = self.decode(lambda: _split(table, stored, entries[-1]))
+        for entry, rows in zip(entries, releases, strict=True):
+            self._refuse_changed(entry, table, same=chain.fits(entry.tables, table, rows))
         return releases
 
     def _refuse_changed(self, entry: Entry, table: str, *, same: bool) -> None:
