@@ -172,13 +172,13 @@ def flat(releases: int = 20, rows: int = 1_000_000) -> list[Figure]:
 
     taken = []
     with tempfile.TemporaryDirectory(prefix="sequester-scale-") as folder:
-        everybody = pa.concat_tables([_people(first, _CHUNK) for first in range(0, 3 * rows, _CHUNK)])
+        everybody = pa.concat_tables([_people(first, _CHUNK) for first in range(0, 2 * rows, _CHUNK)])
         series = sequester.Series.open(
             Path(folder) / "scale.ledger", policy("pods", "parquet"), key=Key.of_text("a key for benchmarks only")
         )
         for number in range(releases):
-            # A tenth leaves each time, and as many come.
-            table = everybody.slice(number * rows // 10, rows)
+            # One in fifty leaves each time, and as many come.
+            table = everybody.slice(number * rows // 50, rows)
             taken.append(
                 seconds(lambda t=table, n=number: series.publish(t, name=f"r{n}", seed=2**63 + 1, price=False))[0]
             )  # type: ignore[misc]
