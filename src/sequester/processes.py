@@ -105,7 +105,7 @@ def _have_done(worker: subprocess.Popen[bytes], item: Any, hear: Hear | None) ->
         elif kind == "done":
             return what
         else:
-            raise _error(kind, what)
+            raise error_of(kind, what)
     raise AssertionError("answers end with a result or an error")
 
 
@@ -119,11 +119,15 @@ def _answers(worker: subprocess.Popen[bytes]) -> Iterator[tuple[str, Any]]:
     raise SequesterError(f"{_ENDED}: try one with processes=1")
 
 
-def _error(kind: str, what: Any) -> Exception:
+def error_of(kind: str, what: Any) -> Exception:
     """What went wrong in a process; of mistakes of ours only where, since their text may quote cells."""
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, SequesterError):
-        error: Exception = what if isinstance(what, known) else known(what)
+        if isinstance(what, str):
+            return known(what)
+        # As it was raised: not every error is made of its text alone.
+        error = known.__new__(known, *what[0])
+        error.__dict__.update(what[1])
         return error
     return RuntimeError(f"{kind} in {what}")
 
@@ -160,14 +164,15 @@ def _serve() -> None:
             item = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        answer(*_done(work, item))
+        answer(*answer_of(work, item))
 
 
-def _done(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+def answer_of(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+    """The result of work on an item ("done"), or what `error_of` makes an error of; nothing is raised."""
     try:
         return "done", work(item)
     except SequesterError as error:
-        return type(error).__name__, getattr(error, "problems", str(error))
+        return type(error).__name__, (error.args, vars(error))
     except Exception as error:  # noqa: BLE001 - its text may quote cells, and stays in this process
         if is_lack_of_memory(error):
             return OutOfMemory.__name__, "there is not enough memory for several at a time; try one"
