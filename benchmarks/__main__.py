@@ -26,6 +26,7 @@ SUBJECTS = {
     "series-scale": "benchmarks.series_scale",
     "memory": "benchmarks.memory",
     "report": "benchmarks.report",
+    "rehearse": "benchmarks.rehearse",
 }
 
 

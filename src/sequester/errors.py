@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from sequester.causes import Cause, Relaxation, because
 
@@ -88,6 +89,10 @@ class GuaranteeError(SequesterError):
         self.relaxations: tuple[Relaxation, ...] = ()
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it reaches whoever has the work done in another process."""
+        return _guarantee_error, (str(self), self.guarantee, self.required, self.observed, self.causes)
+
     def explained(self, causes: Iterable[Cause]) -> GuaranteeError:
         """The same, with what is in the way, and the keys of the policy that would relax it."""
         causes = tuple(causes)
@@ -95,6 +100,14 @@ class GuaranteeError(SequesterError):
         error = GuaranteeError(said, guarantee=self.guarantee, required=self.required, observed=self.observed)
         error.causes = causes
         return error
+
+
+def _guarantee_error(
+    message: str, guarantee: str, required: object, observed: object, causes: tuple[Cause, ...]
+) -> GuaranteeError:
+    error = GuaranteeError(message, guarantee=guarantee, required=required, observed=observed)
+    error.causes = causes
+    return error
 
 
 class LedgerError(_Problems):

@@ -12,12 +12,17 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TypeAlias
 
 from sequester.visible import visible
 
 Fact: TypeAlias = int | float | str | Path | None
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is done, how much of it was, and how much there is."""
+
+WHOLE = 1000
 
 ROOT = "sequester"
 logging.getLogger(ROOT).addHandler(logging.NullHandler())
@@ -59,21 +64,52 @@ def timed(room: str, what: str, **facts: Fact) -> Iterator[dict[str, Fact]]:
     tell(room, what, **facts, seconds=_since(begun))
 
 
-class Stages:
-    """The stages of one piece of work, for whoever listens and for whoever wants to see progress."""
+def part_of(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """Progress of a part of a piece of work, from `begin` to `end` of the whole; told in thousandths of the whole."""
+    if progress is None:
+        return None
+    return lambda what, done, of: progress(what, round(WHOLE * (begin + (end - begin) * done / max(of, 1))), WHOLE)
 
-    def __init__(self, room: str, names: Sequence[str], progress: Callable[[str, int, int], None] | None) -> None:
+
+class Stages:
+    """The stages of one piece of work, for whoever listens and for whoever wants to see progress.
+
+    Given the share of the work that each has, about, progress is told in thousandths of all of it, and never goes back;
+    otherwise by the number of the stage.
+    """
+
+    def __init__(
+        self, room: str, names: Sequence[str], progress: Progress | None, *, shares: Sequence[float] = ()
+    ) -> None:
         self._room, self._names, self._progress = room, names, progress
+        self._ends = [0.0, *accumulate(shares)]
         self._current: int | None = None
         self._begun = 0.0
+        self._reached = 0
 
     def __call__(self, stage: int) -> None:
         """The stage with this number begins, and the one before is done."""
         self.done()
         self._current, self._begun = stage, time.perf_counter()
         tell_begin(self._room, self._names[stage], stage=stage + 1, stages=len(self._names))
-        if self._progress is not None:
+        if self._progress is None:
+            return
+        if len(self._ends) == 1:
             self._progress(self._names[stage], stage, len(self._names))
+        elif (tell := self.part(stage)) is not None:
+            tell(self._names[stage], 0, 1)
+
+    def part(self, stage: int, begin: float = 0.0, end: float = 1.0) -> Progress | None:
+        """Progress of a stage, or of what is from `begin` to `end` of it."""
+        if self._progress is None:
+            return None
+        first, last = self._ends[stage : stage + 2]
+        return part_of(self._show, first + begin * (last - first), first + end * (last - first))
+
+    def _show(self, what: str, done: int, of: int) -> None:
+        self._reached = max(self._reached, done)
+        if self._progress is not None:
+            self._progress(what, self._reached, of)
 
     def done(self, **facts: Fact) -> None:
         """The last stage is done."""

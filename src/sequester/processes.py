@@ -7,6 +7,7 @@ to tell and with the result. It is started as a module, not as a copy of whoever
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import subprocess
@@ -20,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from sequester import errors, kernels
-from sequester.errors import OutOfMemory, SequesterError
+from sequester.errors import DataError, GuaranteeError, OutOfMemory, SequesterError
 from sequester.memory import is_lack_of_memory
 
 Item = TypeVar("Item")
@@ -119,15 +120,18 @@ def _answers(worker: subprocess.Popen[bytes]) -> Iterator[tuple[str, Any]]:
     raise SequesterError(f"{_ENDED}: try one with processes=1")
 
 
+def unwritten(error: OSError) -> str:
+    """What to say where there is no room for what is in between."""
+    return (
+        f"what is in between could not be written or read: {os.strerror(error.errno or errno.EIO)}; nothing was changed"
+    )
+
+
 def error_of(kind: str, what: Any) -> Exception:
     """What went wrong in a process; of mistakes of ours only where, since their text may quote cells."""
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, SequesterError):
-        if isinstance(what, str):
-            return known(what)
-        # As it was raised: not every error is made of its text alone.
-        error = known.__new__(known, *what[0])
-        error.__dict__.update(what[1])
+        error: Exception = what if isinstance(what, known) else known(what)
         return error
     return RuntimeError(f"{kind} in {what}")
 
@@ -172,7 +176,11 @@ def answer_of(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
     try:
         return "done", work(item)
     except SequesterError as error:
-        return type(error).__name__, (error.args, vars(error))
+        # Rooms have kinds of their own of these errors.
+        kind = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
+        return kind, error if isinstance(error, GuaranteeError) else getattr(error, "problems", str(error))
+    except OSError as error:
+        return DataError.__name__, unwritten(error)
     except Exception as error:  # noqa: BLE001 - its text may quote cells, and stays in this process
         if is_lack_of_memory(error):
             return OutOfMemory.__name__, "there is not enough memory for several at a time; try one"

@@ -50,7 +50,7 @@ def test_the_internal_report_is_its_owners_and_lies_beside_the_ledger(series: Pa
     page = series / "0002-q2-internal.html"
     assert done.stdout == f"{page.name}\n"
     assert mode(page) == 0o600
-    assert "internal: keep private" in page.read_text()
+    assert "Internal: keep private" in page.read_text()
     assert not list((series / "releases").rglob("*internal*"))
 
 

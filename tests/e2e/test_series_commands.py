@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -72,7 +73,7 @@ def test_a_plan_tells_what_changes_who_waits_what_holds_and_what_it_costs(series
 def test_a_plan_tells_why_somebody_waits_and_classes_are_coarse(series: Path) -> None:
     text = " ".join(invoke("plan", "q3.csv", *RULES, cwd=series).stdout.split())
     waits = "waiting newcomers (1): they are seen as a set (difference), and at least 2 must be"
-    assert f"Why {waits} protect.inferred, protect.k" in text
+    assert f"Why {waits} eased by protect.inferred, protect.k" in text
     assert "Why classes are coarse classes people AIL" in text
     assert "without a memory these would work:" in text
     assert "eased by protect.k, protect.confidence, attributes.illness.ordinary, protect.inferred, method" in text
@@ -384,3 +385,15 @@ def test_no_reason_and_no_relaxation_names_a_value_or_a_person(tmp_path: Path, m
     assert done.returncode == (4 if method == "mondrian" else 0), done.stderr
     assert CANARY not in done.stdout + done.stderr
     assert ("a value of illness is more frequent among them" in done.stderr) == (method == "mondrian")
+
+
+def test_a_history_breaks_no_figure_and_tells_recipients_where_columns_have_no_room(folder: Path) -> None:
+    for name, to in (("q1", ("--recipient", "office of statistics", "--purpose", "a study of admissions")), ("q2", ())):
+        assert invoke("publish", f"{name}.csv", *RULES, "--yes", *to, cwd=folder).returncode == 0
+    wide = invoke("history", *RULES, cwd=folder, COLUMNS="140").stdout
+    narrow = invoke("history", *RULES, cwd=folder, COLUMNS="80").stdout
+    assert "office of statistics  a study of admissions" in wide
+    assert "Release 1 is for office of statistics, purpose: a study of admissions\n" in narrow
+    for text in (wide, narrow):
+        (first,) = (line for line in text.splitlines() if line.startswith("1 "))
+        assert re.match(r"1  q1 +\d{4}-\d\d-\d\d +60 ", first)

@@ -9,12 +9,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.attacks import deniability
 from sequester.attacks.finding import Finding
+from sequester.attacks.solvers import program
 from sequester.history import History
 from series import Series, of_partitions, series
 
@@ -158,6 +160,21 @@ def test_there_are_findings_exactly_when_the_whole_program_has_no_solution(one, 
     assert found.measure <= strain * float(c) + 1e-6
     assert (found.measure > float(c)) == bool(found.findings)
     assert np.isclose(found.measure, min(1.0, strain * float(c)), atol=1e-6)
+
+
+@seldom
+@jointly
+@given(series(people=(4, 12)), bounds)
+def test_parts_that_are_solved_one_by_one_say_what_they_say_together(one, c):
+    history = one.history(c=c)
+    expected = deniability.find(history)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program, "_AT_ONCE", 1)
+        found = deniability.find(history)
+    assert found.measure == expected.measure
+    assert bool(found.findings) == bool(expected.findings)
+    for finding in found.findings:
+        check_by_hand(one, history, finding, finding.witness)
 
 
 @often

@@ -80,8 +80,8 @@ def test_publishing_and_commands_know_no_method_by_its_name() -> None:
     """What differs between methods is declared by them (`methods.method.Method`)."""
     # Tiny tasks and kernels of every method, and what is told about one guarantee that only one method keeps.
     about_methods = {"tiny_tasks.py", "warm_up.py", "ahead.py"}
-    # Declarations, and what all methods give and take.
-    shared = ("method", "registry", "classes", "class_guard", "pods.task")
+    # Declarations, what all methods give and take, and parts of tables, whatever the method.
+    shared = ("method", "registry", "classes", "class_guard", "neighborhoods", "pods.task")
     options = {one.__name__ for one in METHODS.values()}
     strange = []
     for file in sorted(f for room in ("publish", "cli") for f in (ROOT / room).rglob("*.py")):

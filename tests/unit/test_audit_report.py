@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from sequester.attacks.findings_table import SCHEMA, findings_table
 from sequester.attacks.registry import ATTACKS
 from sequester.attacks.worst import worst_findings
 from sequester.policy.load import load_policy
+from sequester.report.audit_page import audit_blocks
+from sequester.report.blocks import Grid
 
 CANARY = "CANARY-7f3a"
 ATTRIBUTES = {"age": {"role": "quasi-identifier", "kind": "number", "range": [0, 99]}, "ill": {"role": "sensitive"}}
@@ -264,3 +267,17 @@ def test_a_story_in_parts_says_what_it_says_in_one() -> None:
         assert story.rows
         assert all(len(box) == len(story.names) for _, _, _, box, _ in story.rows)
         assert {release for release, *_ in story.rows} == set(story.releases)
+
+
+def test_what_is_required_and_reached_is_not_kept_where_an_attack_works() -> None:
+    """Subtraction may leave people enough and still tie them to a value: then that is what the row says."""
+    audit = leaky()
+    tied = finding(classes=((1, 0), (2, 0)))
+    enough = replace(audit, findings=(tied,), measures={**audit.measures, "difference": 5.0})
+    for one in (audit, enough):
+        (tried,) = (block for block in audit_blocks(one) if isinstance(block, Grid) and block.heads[1] == "result")
+        broken = [row for row in tried.rows if row[1] == "broken"]
+        assert broken
+        for _, _, _, required, reached, *_ in broken:
+            assert reached < required if required >= 1 else reached > required
+    assert (0.5, 1.0) in [row[3:5] for row in broken]

@@ -15,7 +15,6 @@ from sequester.report.blocks import (
     Heading,
     Paragraph,
     Pictures,
-    Quoted,
     Remark,
     to_dict,
     to_html,
@@ -172,7 +171,6 @@ BLOCKS: list[Block] = [
     Grid(("what", "n"), (("a", 1), ("b", None)), "numbers"),
     Bullets(("one", "two"), numbered=True),
     Pictures((PICTURES["bars"],)),
-    Quoted("a story\n  with rows"),
 ]
 
 
@@ -184,7 +182,7 @@ def test_blocks_are_the_same_as_page_text_and_values() -> None:
     assert "1. one" in text
     assert "Title &lt;of&gt; all" in page
     assert [block["block"] for block in plain] == [
-        "heading", "remark", "cards", "heading", "paragraph", "grid", "bullets", "pictures", "quoted",
+        "heading", "remark", "cards", "heading", "paragraph", "grid", "bullets", "pictures",
     ]  # fmt: skip
     assert plain[7]["pictures"][0]["rows"][0][1:] == [3, 0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sqlite3
+import subprocess
 import sys
 import uuid
 import zipfile
@@ -50,6 +51,13 @@ def stata(path: Path) -> Path:
     }
     writers[path.suffix](frame, str(path))
     return path
+
+
+def test_a_workbook_with_an_empty_column_is_read_without_a_word(tmp_path):
+    path = workbook(tmp_path / "t.xlsx", s=[["id", "empty"], [1, None], [2, None]])
+    code = "import sys; from sequester.ingest import read; read(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_only_sheet_with_rows_is_read_with_text_numbers_and_days_as_they_are(tmp_path):

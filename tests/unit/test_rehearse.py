@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 import sequester as sq
 from rehearsed import QUASI, TOWNS, rules, waves
+from sequester.datasets import hospital_panel, hospital_panel_policy
 from sequester.errors import DataError, PolicyError
 from sequester.publish.rehearsing import rehearse as rehearsing
 from sequester.publish.rehearsing.recommend import choose, recommend
@@ -369,3 +371,17 @@ def test_where_nobody_keeps_the_rule_it_is_said_what_gives_way() -> None:
     assert told is not None
     assert told.reasons[0] == "With no variant is everybody published at once: with this one up to 5 people wait."
     assert choose([replace(waits, equal=False)], rules()) is None
+
+
+def test_a_variant_that_kept_people_where_they_were_is_a_row_and_stops_no_other() -> None:
+    """`grow` publishes people on who left; some return older than one step from there, and their cells are right."""
+    raw = yaml.safe_load(hospital_panel_policy())
+    tables = hospital_panel(200, releases=3, seed=2)
+    done = sq.rehearse(tables, sq.Policy.model_validate(raw), methods=["grow", "merge"], processes=1)
+    trials = {trial.name: trial for trial in done.trials}
+    assert len(trials["grow"].waves) == 2
+    assert "`corrections: keep`" in str(trials["grow"].why)
+    assert trials["merge"].finished
+    kept = sq.Policy.model_validate(raw | {"corrections": "keep"})
+    again = sq.rehearse(tables, kept, methods=["grow"], processes=1)
+    assert again.trials[-1].finished

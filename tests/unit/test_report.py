@@ -17,7 +17,7 @@ from policies import changed
 from sequester.metrics.placed import place_boxes
 from sequester.metrics.sketch import OTHERS, Sketch, sketch
 from sequester.publish.reporting import public_page
-from sequester.report.parts import Told
+from sequester.report.parts import Told, margins
 from sequester.report.release import release_page
 
 FACTS: dict[str, Any] = {
@@ -147,7 +147,7 @@ def test_the_page_says_what_is_promised_what_works_and_what_it_cost() -> None:
     assert "clinic, release 3: 2026-q3" in text
     assert "What is promised to a person in this table" in text
     assert "every class has at least 5 records 5 5 kept" in text
-    assert "People left by subtracting releases difference insider 5 1 broken" in text
+    assert "People left by subtracting releases (difference; insider) 5 1 broken" in text
     assert "Not tried, and so not promised" in text
     assert "attack why backward, cross (on job) nobody joined" in text
     assert "normalized certainty penalty (NCP), 0 to 1 0.146" in text
@@ -353,9 +353,9 @@ def test_the_internal_report_counts_people_and_says_to_keep_it_private(tmp_path:
     tables = people(range(100)), people(range(20, 160))
     series, _ = published(tmp_path, rules(), *tables)
     text = text_of(series.report(2, audience="internal"))
-    assert "internal: keep private" in text
+    assert "Internal: keep private" in text
     assert "People between releases" in text
-    assert "Nobody is exposed." in text
+    assert "By everything published so far: nobody is exposed." in text
     assert "Worst-off groups" in text
     assert "Name them in order with --data" in text
     with_tables = text_of(series.report(2, audience="internal", tables=tables))
@@ -403,3 +403,18 @@ def test_a_number_that_is_no_release_and_tables_that_are_too_few_are_refused(tmp
         series.report(3)
     with pytest.raises(sq.DataError, match="1 tables are given; give those of releases 1 to 2"):
         series.report(2, audience="internal", tables=[people(range(100))])
+
+
+def test_every_requirement_has_its_own_line_and_the_attacks_that_it_is_of() -> None:
+    """Otherwise what is required of one attack is drawn above what another reached, as if that were broken."""
+
+    def checks(*series: str) -> list[dict[str, Any]]:
+        known = [{"attack": "k", "required": 5, "reached": 6}]
+        return known + [{"attack": name, "required": 2, "reached": 2} for name in series]
+
+    told = [Told(1, "a", 9, checks()), Told(2, "b", 9, checks("difference", "tracing"))]
+    (picture,) = margins(told)
+    assert picture.heads == ("release", "k", "difference; tracing", "required of k", "required of difference; tracing")
+    assert picture.rows == (("a", 6, None, 5, 2), ("b", 6, 2, 5, 2))
+    alike = [Told(1, "a", 9, checks()), Told(2, "b", 9, checks())]
+    assert next(margins(alike)).heads == ("release", "k", "required")

@@ -15,6 +15,7 @@ from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from sequester.ledger import Ending, Entry, Event
 
@@ -29,6 +30,9 @@ $ sequester history -l hospital.ledger --format json
 
 
 _HASH = 64
+_WORDS = ("recipient", "purpose")
+# Wider than any terminal: how much room a table would take if there were enough.
+_ENDLESS = 10_000
 
 
 def register(app: typer.Typer) -> None:
@@ -67,7 +71,7 @@ def history(
 def _show(screen: Console, series: str, entries: Sequence[Entry], withdrawn: Mapping[int, Ending]) -> None:
     from rich.text import Text
 
-    from sequester.cli.summary import columns, many, number
+    from sequester.cli.summary import many
 
     if not entries:
         screen.print(Text.assemble((series, "bold"), ": nothing was published yet."), soft_wrap=True)
@@ -76,15 +80,44 @@ def _show(screen: Console, series: str, entries: Sequence[Entry], withdrawn: Map
     # What is the same everywhere and says nothing is not worth a column.
     dull = {"status": "published", "decoys": "", "held": 0, "recipient": "", "purpose": ""}
     shown = [title for title in rows[0] if any(row[title] != dull.get(title) for row in rows)]
-    right = {"", "records", "decoys", "classes", "new", "left", "held", "AIL"}
-    table = columns(**{title: title in right for title in shown})
-    for row in rows:
-        cells = (row[title] for title in shown)
-        table.add_row(*(number(cell) if isinstance(cell, int | float) else Text(str(cell)) for cell in cells))
     so_far = f": {many(len(entries), 'release', 'releases')}, {entries[-1].persons:,} people so far."
     screen.print(Text.assemble((series, "bold"), so_far), soft_wrap=True)
     screen.print()
-    screen.print(table)
+    table = _table(rows, shown)
+    if screen.measure(table, options=screen.options.update(max_width=_ENDLESS)).maximum <= screen.width:
+        screen.print(table)
+        return
+    screen.print(_table(rows, [title for title in shown if title not in _WORDS]))
+    _show_recipients(screen, entries)
+
+
+def _table(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -> Table:
+    """Only words that people choose are broken where it is narrow."""
+    from rich.text import Text
+
+    from sequester.cli.summary import columns, number
+
+    right = {"", "records", "decoys", "classes", "new", "left", "held", "AIL"}
+    table = columns(**{title: title in right for title in shown})
+    for column, title in zip(table.columns, shown, strict=True):
+        column.no_wrap = title not in ("name", *_WORDS)
+    for row in rows:
+        cells = (row[title] for title in shown)
+        table.add_row(*(number(cell) if isinstance(cell, int | float) else Text(str(cell)) for cell in cells))
+    return table
+
+
+def _show_recipients(screen: Console, entries: Sequence[Entry]) -> None:
+    """To whom releases went and what for, where columns of it have no room."""
+    from rich.text import Text
+
+    told = [one for one in entries if one.recipient or one.purpose]
+    if told:
+        screen.print()
+    for one in told:
+        to = f" is for {one.recipient}" if one.recipient else ""
+        what = f"{', purpose' if to else ' has the purpose'}: {one.purpose}" if one.purpose else ""
+        screen.print(Text(f"Release {one.number}{to}{what}"), soft_wrap=True)
 
 
 def _show_endings(screen: Console, withdrawn: Mapping[int, Ending], closed: Ending | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import EverybodyIsNew, Folder, LedgerFile, Name, PolicyFile, Purpose, Recipient, Seed
+from sequester.cli.series import EverybodyIsNew, Folder, LedgerFile, Name, NoPrice, PolicyFile, Purpose, Recipient, Seed
 from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def plan(
         bool,
         typer.Option("--why", help="Also make the release with one key relaxed at a time, and tell what that buys."),
     ] = False,
+    no_price: NoPrice = False,
     everybody_is_new: EverybodyIsNew = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
@@ -83,6 +84,7 @@ def plan(
     rules = Policy.load(policy)
     path = ledger_of(policy, rules, ledger)
     how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose, "everybody_is_new": everybody_is_new}
+    how["price"] = not no_price
     try:
         made = _make(data, rules, path, releases, out, show_values=values_may_show(show_values), why=why, **how)
     except GuaranteeError as error:
@@ -200,7 +202,7 @@ def show_plan(screen: Console, made: Plan) -> None:
     screen.print()
     screen.print(checks(made.checks))
     screen.print()
-    show_price(screen, made.loss)
+    show_price(screen, made.loss, estimated=made.estimated)
     if made.pods is not None:
         show_frontier(screen, made.pods.facts)
     _show_levers(screen, made)
@@ -265,7 +267,8 @@ def _show_levers(screen: Console, made: Plan) -> None:
     from sequester.cli.summary import bars
 
     screen.print()
-    screen.print("Expected loss of the newcomers (AIL) if they are published")
+    how = ", estimated" if "levers" in made.estimated else ""
+    screen.print(f"Expected loss of the newcomers (AIL{how}) if they are published")
     labels = {"now": "now", "with next": "with the next increment", "with next two": "with the next two"}
     screen.print(bars(screen, {labels.get(name, name): value for name, value in made.levers.items()}))
 

@@ -13,6 +13,7 @@ from sequester.cli.series import (
     Folder,
     LedgerFile,
     Name,
+    NoPrice,
     PolicyFile,
     Purpose,
     Recipient,
@@ -60,6 +61,7 @@ def publish(
     leaks: Annotated[
         bool, typer.Option("--i-know-this-leaks", help="Publish although attacks work; for method static.")
     ] = False,
+    no_price: NoPrice = False,
     everybody_is_new: EverybodyIsNew = False,
     accept_loss: AcceptLoss = False,
     show_values: Annotated[
@@ -81,6 +83,8 @@ def publish(
         raise typer.BadParameter("is what the plan says; plan again to change it", param_hint=f"--{given}")
     if saved and everybody_is_new:
         raise typer.BadParameter("is what the plan says; plan again to change it", param_hint="--everybody-is-new")
+    if saved and no_price:
+        raise typer.BadParameter("a saved plan is not priced again; leave it out", param_hint="--no-price")
     if not saved and not yes and not may_ask():
         message = (
             "there is no terminal to ask at: give --yes, or save a plan with `sequester plan --out` and publish it"
@@ -97,7 +101,7 @@ def publish(
     series = open_series(place, rules, releases, encrypted=encrypted, accept_loss=accept_loss)
     if plan is None:
         shown = values_may_show(show_values)
-        plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, **how)
+        plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, price=not no_price, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
     release = _publish(series, plan, leaks=leaks)
     if format is Format.JSON:

@@ -29,8 +29,9 @@ def show_why(screen: Console, why: Sequence[Cause], relaxations: Sequence[Relaxa
         screen.print("Why")
         table, last = grid(), ""
         for cause in others:
-            keys = (f"\n{', '.join(cause.keys)}", "cyan") if cause.keys else ""
-            table.add_row("" if cause.what == last else f"  {cause.what}", Text.assemble(str(cause), keys))
+            table.add_row("" if cause.what == last else f"  {cause.what}", Text(str(cause)))
+            if cause.keys:
+                table.add_row("", Text.assemble("eased by ", (", ".join(cause.keys), "cyan")))
             last = cause.what
         screen.print(table)
     if coarse:

@@ -31,9 +31,9 @@ $ sequester rehearse q*.csv -p policy.yaml --methods pods,cluster --format json
 $ sequester rehearse q*.csv -p policy.yaml --vary k=3,5,10 confidence=.3,.5,.7 --picture frontier.svg
 """
 _PAIR = re.compile(r"([a-z_]+)=(.*)")
-# Waves whose losses are shown one by one.
 # Columns of a terminal from which on all figures have room.
 _WIDE = 96
+# Waves whose losses are shown one by one.
 _SHOWN = 8
 
 Vary = Annotated[
@@ -178,6 +178,9 @@ def _show(result: Rehearsal, made: Sequence[Path]) -> None:
     _show_advice(screen, result)
     if made:
         show_files(screen, made)
+    if result.best is not None and not any(file.suffix in (".yaml", ".yml") for file in made):
+        screen.print()
+        screen.print(Text("--out FILE writes the recommended policy, with these reasons.", "dim"), soft_wrap=True)
 
 
 def _table() -> Table:

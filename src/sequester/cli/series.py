@@ -126,6 +126,13 @@ EverybodyIsNew = Annotated[
     bool,
     typer.Option("--everybody-is-new", help="Nobody in the table was published before, in this series or one like it."),
 ]
+NoPrice = Annotated[
+    bool,
+    typer.Option(
+        "--no-price",
+        help="Do not tell what others would lose that might be made of the same table: it takes less time.",
+    ),
+]
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # The seed tells the order of the rows, and the policy may name values.

@@ -185,7 +185,9 @@ def _changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) -> Iterat
         return
     text = (entries[-1] if len(entries) > ledger.carried else ledger).policy_text
     kept = differences(policy, text)
-    free = differences(policy, text, keys=[key for key in type(policy).model_fields if key not in ("ledger", "after")])
+    free = differences(
+        policy, text, keys=[key for key in type(policy).model_fields if key not in ("ledger", "after", "engine")]
+    )
     if kept:
         yield "policy differs", f"{', '.join(kept)}: promised when the series began; put it back, or begin with `after`"
     if others := [key for key in free if key not in kept]:

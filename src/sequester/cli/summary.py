@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 24
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
+_FRONTIER = {"loss": "AIL", "decoys": "decoys, of rows"}
 _LOSSES = {"ail": "AIL", "ncp": "NCP", "dm": "DM", "precision": "precision", "entropy": "entropy"}
 
 
@@ -160,12 +161,19 @@ def show_frontier(screen: Console, facts: Mapping[str, float]) -> None:
     if not rows:
         return
     titles = list(dict.fromkeys(figure for figures in rows.values() for figure in figures))
-    table = columns(**{"if": False}, **dict.fromkeys(titles, True))
+    table = columns(**{"if": False}, **dict.fromkeys((_FRONTIER.get(title, title) for title in titles), True))
     for label, figures in rows.items():
-        table.add_row(label, *(number(figures.get(title)) for title in titles))
+        shown = (
+            f"{figures[one]:.1%}" if one == "decoys" and one in figures else number(figures.get(one)) for one in titles
+        )
+        table.add_row(label, *shown)
     screen.print()
     screen.print("What more or fewer decoys and links would buy")
     screen.print(table)
+
+
+def _share_or_number(title: str, value: float | None) -> str:
+    return f"{value:.1%}" if title == "decoys" and value is not None else number(value)
 
 
 def gains(gain: Mapping[str, float]) -> str:
@@ -189,9 +197,13 @@ def checks(tried: Iterable[Check]) -> Table:
     return table
 
 
-def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]]) -> None:
+def show_price(screen: Console, loss: Mapping[str, Mapping[str, float]], *, estimated: Collection[str] = ()) -> None:
     """The loss of a release beside that of the same records without a memory, and by merge."""
-    losses_by_version = {label: loss[name]["ail"] for name, label in _VERSIONS.items() if name in loss}
+    losses_by_version = {
+        f"{label}, estimated" if name in estimated else label: loss[name]["ail"]
+        for name, label in _VERSIONS.items()
+        if name in loss
+    }
     screen.print("Loss (AIL)")
     screen.print(bars(screen, losses_by_version))
 

@@ -79,7 +79,7 @@ def yes_or_no(question: str) -> bool:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Called with a stage, its number and how many there are, it moves a bar on stderr if that is a terminal.
+    """Called with what is done, how much of it was and how much there is, it moves a bar on stderr, on a terminal.
 
     Meanwhile the compilation of kernels is announced there too, whatever stderr is.
     """
@@ -94,9 +94,17 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
             yield lambda stage, number, stages: None
             return
 
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
-        columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TimeElapsedColumn())
+        name = TextColumn("{task.description:15}")
+        columns = (SpinnerColumn(), name, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         with Progress(*columns, console=screen, transient=True) as bar:
             task = bar.add_task("", total=None)
 

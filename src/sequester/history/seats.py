@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import numbered
+
 Numbers = NDArray[np.int32]
 
 
@@ -79,12 +81,12 @@ class Seats:
             other[of] = own
             apart = own != other[of]
             ends = np.concatenate([own[apart], other[of][apart]])
-            nodes, place = np.unique(ends, return_inverse=True)
+            nodes, _, place = numbered(ends)
             one, two = np.split(place, 2)
             links = coo_array((np.ones(len(one), np.int8), (one, two)), shape=(len(nodes), len(nodes)))
             joined = connected_components(links, directed=False)[1] if len(nodes) else place
-            _, first = np.unique(joined, return_index=True)
+            first = numbered(joined)[1]
             goes_to = np.arange(len(self))
             goes_to[nodes] = nodes[first][joined]
             label = goes_to[label]
-        return np.unique(label, return_inverse=True)[1].astype(np.int32)
+        return numbered(label)[2].astype(np.int32)

@@ -64,6 +64,9 @@ def number_through(path: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArr
 
 def linked(path: NDArray[np.int64], classes: int) -> NDArray[np.int32]:
     """Per trajectory, the number of its component: those linked by any class (numbered through), never by absence."""
+    if np.bincount(path[path >= 0], minlength=1).max() <= 1:
+        # As after one release: nobody shares a class with another trajectory, and no graph is needed to see it.
+        return np.arange(len(path), dtype=np.int32)
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -119,8 +119,8 @@ def _of_cursor(name: InputName, wanted: Wanted, connected: Callable[[], Any]) ->
 def count(name: InputName) -> int:
     """How many rows a table or a query has."""
     if not name.is_address and not _is_sqlite(name):
-        found = quietly(lambda: relation(name).count("*").fetchone(), lambda _: _wrong(name))
-        return int(found[0])
+        found = quietly(lambda: relation(name).aggregate("count(*)").fetchall(), lambda _: _wrong(name))
+        return int(found[0][0])
     with _postgres(name, counted=True) if name.is_address else _sqlite(name, counted=True) as cursor:
         return int(next(_blocks(name, cursor))[0][0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ def open_workbook(path: Path, table: str | None, wanted: Wanted) -> Source:
     except ImportError:
         message = "spreadsheets need the extra `excel`: pip install 'sequester[excel]'"
         raise MissingLibrary(Problem(message, file=str(path))) from None
+    # What it says about columns is for nobody who reads a terminal, and not ours to vouch for.
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())
     _refuse_bomb(path)
     book = quietly(lambda: fastexcel.read_excel(path), lambda _: _damaged(path))
     sheet = _sheet(path, book, table)

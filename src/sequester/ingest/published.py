@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.arrays import row_groups
+from sequester.arrays import numbered, row_groups
 from sequester.domain import codec, notation
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
@@ -69,13 +70,31 @@ class PublishedClasses:
     member: NDArray[np.int64]
     domains: tuple[Hierarchy, ...]
 
-    @property
+    @cached_property
     def size(self) -> NDArray[np.int64]:
         """Records per class."""
-        return np.bincount(self.member, minlength=self.lo.shape[1])
+        size = np.bincount(self.member, minlength=self.lo.shape[1])
+        size.flags.writeable = False
+        return size
 
     def __len__(self) -> int:
         return int(self.lo.shape[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpenedTable:
+    """A published table that was read, and its classes, for whoever asks several things of it."""
+
+    table: PublishedTable
+    classes: PublishedClasses
+
+    @classmethod
+    def of(cls, source: Any, policy: Policy) -> OpenedTable:
+        """Read a table that is written as a release is; one that was read is as it is."""
+        if isinstance(source, OpenedTable):
+            return source
+        table = open_table(source, policy)
+        return cls(table, classes_of(table, publish_domains(policy, table, None)))
 
 
 def open_table(
@@ -243,7 +262,7 @@ def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -
 def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.ChunkedArray:
     """Two columns of bounds as intervals. Where values may be missing, no bounds exclude nothing."""
     (lows, first), (highs, last) = codec.distinct(low), codec.distinct(high)
-    pairs, index = np.unique(first.astype(np.int64) * (len(highs) + 1) + last, return_inverse=True)
+    pairs, _, index = numbered(first.astype(np.int64) * (len(highs) + 1) + last)
     one, other = np.divmod(pairs + 1, len(highs) + 1)
     ends = [
         pc.take(codec.to_text(_without_nan(values)), pa.array(np.where(at < 0, 0, at), mask=at < 0))
@@ -252,7 +271,7 @@ def _joined(low: pa.ChunkedArray, high: pa.ChunkedArray, *, absent: bool) -> pa.
     joined = pc.binary_join_element_wise("[", ends[0], ", ", ends[1], "]", "")
     if absent:
         joined = joined.fill_null(EVERYTHING)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.reshape(-1).astype(np.int32)), joined)])
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), joined)])
 
 
 def _without_nan(values: pa.Array) -> pa.Array:

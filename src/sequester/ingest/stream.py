@@ -45,8 +45,8 @@ def rows_of(source: Any, *, more_than: int) -> int:
     if isinstance(source, str | os.PathLike):
         return _lines(named(source), more_than)
     if _is_relation(source):
-        found = quietly(lambda: source.count("*").fetchone(), lambda _: "the query cannot be read")
-        return int(found[0])
+        found = quietly(lambda: source.aggregate("count(*)").fetchall(), lambda _: "the query cannot be read")
+        return int(found[0][0])
     counted = getattr(source, "num_rows", None)
     return counted if isinstance(counted, int) else len(source) if hasattr(source, "__len__") else 0
 

@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +27,13 @@ from sequester.ledger.evidence import Trouble
 from sequester.ledger.key import Key
 from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
+from sequester.ledger.parts import PARTS, PartList, Shelf, is_parted
 from sequester.ledger.place import Place
 from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
 from sequester.ledger.witness import remember as write_head
-
-if TYPE_CHECKING:
-    from sequester.ledger.parts import PartList
 
 Codes = NDArray[np.int32]
 
@@ -44,8 +42,6 @@ _WAIT = 2.0
 
 class Ledger:
     """An open ledger. Close it, or use it in a `with` statement, so that other commands can have it."""
-
-    _is_part = False
 
     def __init__(self, store: Store, facts: Mapping[str, str], key: Key | None, *, encrypted: bool) -> None:
         self._store = store
@@ -205,15 +201,19 @@ class Ledger:
     def load(self) -> State:
         """Everything the next release needs; LedgerError when any of it is not what was recorded, or is in parts."""
         entries = self.trusted()
-        if entries and "parts" in entries[-1].tables and not self._is_part:
-            message = "the series is kept in parts, since its tables are large, and this needs all of it at once"
-            raise LedgerError(Problem(message, file=str(self.place)))
+        self.refuse_parts("this needs all of it at once")
         return self._store.decode(lambda: self._state(entries)) if entries else _nothing(self._genesis)
 
     @property
     def texts(self) -> Versions:
         """Per release, the domains that are new or changed in it, as text; they are what was recorded."""
         return self._store.versions(self.trusted())
+
+    def refuse_parts(self, why: str) -> None:
+        """Raise LedgerError if the series is kept in parts."""
+        if is_parted(self.releases()):
+            message = f"the series is kept in parts, since its tables are large, and {why}"
+            raise LedgerError(Problem(message, file=str(self.place)))
 
     def begin(self, draft: Draft) -> Entry:
         """Record a release, before anyone can see it: on disk when this returns, and not at all when it raises.
@@ -234,8 +234,6 @@ class Ledger:
 
         draft  the same without classes and people
         """
-        from sequester.ledger.parts import PARTS
-
         entries = self._ready(draft)
         if self.encrypted:
             message = "parts of large tables are kept as plain files, and this ledger is encrypted; use one that is not"
@@ -354,6 +352,8 @@ class Ledger:
         troubles = [*evidence.of_folders(folder, self.series, entries, events=events, carried=carried, digest=digest)]
         if self._key is not None:
             troubles += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
+        if is_parted(entries):
+            troubles += Shelf(self.place).troubles(entries)
         known = evidence.accepted(events)
         return [trouble for trouble in troubles if trouble.mark not in known]
 
@@ -372,6 +372,7 @@ class Ledger:
         """Everything as Parquet files with a manifest, whole or not at all. As private as the ledger."""
         from sequester.ledger.transfer import export
 
+        self.refuse_parts("these are files already: copy the ledger, and the folder of parts beside it")
         return export(self._store, self.head, Path(folder))
 
     @classmethod
@@ -426,6 +427,7 @@ class Ledger:
         """
         from sequester.ledger.transfer import carry_over
 
+        self.refuse_parts("no other series can go on from it yet")
         key, _ = self.key, self.trusted()
         if self.pending is not None:
             raise LedgerError(
@@ -477,6 +479,10 @@ class Ledger:
         if self._key is None:
             raise LedgerError(Problem("this needs the key of the ledger; it was opened without", file=str(self.place)))
         return self._key
+
+    def lend_key(self) -> bytes | None:
+        """Its key for a process that works for this one; None where it was opened without."""
+        return None if self._key is None else self._key.lend()
 
     def check_chain(self) -> None:
         """Raise LedgerError if list, log or meta are not what was written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import pyarrow as pa
@@ -11,17 +12,17 @@ from sequester.ledger import hashing
 from sequester.ledger.aliases import Aliases
 from sequester.ledger.key import Key
 from sequester.ledger.ledger import Ledger
-from sequester.ledger.parts import PartStore
+from sequester.ledger.parts import PartList, PartStore, Shelf
+from sequester.ledger.place import Place
 from sequester.ledger.rows import Rows, make_rows
-from sequester.ledger.state import Draft
+from sequester.ledger.state import Draft, Entry
+from sequester.ledger.store import Versions
 
 
 class PartLedger(Ledger):
     """One part of a series, read as a ledger of its own. What is new of it is written by `write_rows`."""
 
-    _is_part = True
-
-    def __init__(self, store: PartStore, facts: Mapping[str, str], key: Key, renamed: Aliases) -> None:
+    def __init__(self, store: PartStore, facts: Mapping[str, str], key: Key | None, renamed: Aliases) -> None:
         super().__init__(store, facts, key, encrypted=False)
         self._renamed = renamed
         # List, log and meta were compared by whoever opened the ledger, and rows are when they are read.
@@ -41,3 +42,37 @@ class PartLedger(Ledger):
         self._check(draft, entries)
         _, before, joining = self._before(draft, entries)
         return make_rows(draft, before, joining)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts:
+    """The parts of a series, to be opened one by one; picklable. `secret` is the key of the ledger, if it is known."""
+
+    place: Place
+    secret: bytes | None = field(repr=False)
+    entries: tuple[Entry, ...]
+    lists: tuple[PartList, ...]
+    versions: Versions
+    aliases: Aliases
+    facts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Parts:
+        """Of an open ledger."""
+        entries = ledger.trusted()
+        return cls(
+            place=ledger.place,
+            secret=ledger.lend_key(),
+            entries=tuple(entries),
+            lists=tuple(Shelf(ledger.place).lists(entries)),
+            versions=ledger.texts,
+            aliases=ledger.life.aliases(),
+            # What a part goes on from, before its first release.
+            facts={"series": ledger.series, "after_genesis": ledger.head},
+        )
+
+    def open(self, part: int) -> PartLedger:
+        """What is known of one part."""
+        cards = [listed.cards[part] for listed in self.lists]
+        store = PartStore(Shelf(self.place), part, self.entries, cards, self.versions)
+        return PartLedger(store, self.facts, None if self.secret is None else Key(self.secret), self.aliases)

@@ -27,6 +27,7 @@ from pyarrow import parquet
 from sequester.errors import LedgerError, Problem
 from sequester.ledger import chain
 from sequester.ledger.connection import Damaged
+from sequester.ledger.evidence import Trouble
 from sequester.ledger.key import flush_names
 from sequester.ledger.place import Place
 from sequester.ledger.rows import Columns, Rows, from_arrow, to_arrow
@@ -115,6 +116,17 @@ class Shelf:
     def lists(self, entries: Sequence[Entry]) -> list[PartList]:
         """Of all releases, in order."""
         return [self.read_list(entry) for entry in entries]
+
+    def troubles(self, entries: Sequence[Entry]) -> list[Trouble]:
+        """Lists of parts that are not what was recorded, or are gone."""
+        found = []
+        for entry in entries:
+            try:
+                self.read_list(entry)
+            except LedgerError as error:
+                problem = error.problems[0]
+                found.append(Trouble(f"parts of release {entry.number}", problem.message, str(self.folder)))
+        return found
 
     def put(self, number: int, made: Path, listed: PartList) -> None:
         """Move the parts of a release here, all on disk when this returns; `made` has a folder per part. OSError."""

@@ -19,6 +19,7 @@ from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
 from sequester.guarantees.requirement import Boxes, Protected, Requirement, assess
 from sequester.guarantees.view import View
 from sequester.ingest.published import (
+    OpenedTable,
     PublishedClasses,
     PublishedTable,
     boxes_of,
@@ -138,13 +139,17 @@ def measure(
     """
     if queries and original is None:
         raise ValueError("queries compare with the original table; give it as `original`")
-    table = open_table(source, policy)
+    opened = source if isinstance(source, OpenedTable) and original is None else None
+    table = open_table(source, policy) if opened is None else opened.table
     raw = None if original is None else open_table(original, policy, own=True)
     podded = isinstance(policy.method, Pods)
     if raw is not None and raw.rows < table.rows and not podded:
         lacking = table.rows - raw.rows
         raise DataError(f"the original has {lacking} rows fewer than the table; give the table behind this release")
-    published = classes_of(table, publish_domains(policy, table, raw), show_values=show_values)
+    if opened is None:
+        published = classes_of(table, publish_domains(policy, table, raw), show_values=show_values)
+    else:
+        published = opened.classes
     quasi = None if raw is None else exact_codes(raw.quasi, published.domains, show_values=show_values)
     sensitive_domains = domains_of(policy, table.sensitive, *([] if raw is None else [raw.sensitive]))
     sensitive = exact_codes(table.sensitive, sensitive_domains, show_values=show_values)

@@ -18,7 +18,7 @@ from sequester.domain import notation
 from sequester.domain.build import declared
 from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
-from sequester.ingest.published import Column, PublishedClasses, classes_of, open_table, publish_domains
+from sequester.ingest.published import Column, OpenedTable, PublishedClasses
 from sequester.metrics.loss import column_losses
 from sequester.metrics.scale import scale_of
 from sequester.policy.model import Policy
@@ -82,8 +82,8 @@ class Sketch:
 
 def sketch(source: Any, policy: Policy, *, axes: Sequence[str] | None = None) -> Sketch:
     """Sketch a published table; `axes` are the two quasi-identifiers of its map, if they are among its own."""
-    table = open_table(source, policy)
-    published = classes_of(table, publish_domains(policy, table, None))
+    opened = OpenedTable.of(source, policy)
+    table, published = opened.table, opened.classes
     names = [column.name for column in table.quasi]
     size = published.size
     # Midpoints read as exact numbers: what they lose, and their boxes, cannot be seen from the table.

@@ -163,11 +163,15 @@ def _pod_notes(policy: Policy) -> Iterator[str]:
 
 
 def _level_notes(policy: Policy) -> Iterator[str]:
+    flat = []
     for name, attribute in policy.quasi_identifiers.items():
         kind = kind_of(attribute)
         wanted = kind.without_levels(attribute)
         if wanted is not None and policy.method.name in ("full-domain", "specialize"):
             yield f"{policy.method.name} can only keep or suppress {name}: give it {wanted}."
         elif wanted is not None and not kind.ordered:
-            yield f"{name} has no hierarchy: values next to each other in the alphabet are grouped."
+            flat.append(name)
         yield from kind.notes(name, attribute)
+    if flat:
+        have = "has" if len(flat) == 1 else "have"
+        yield f"{listed(flat)} {have} no hierarchy: values next to each other in the alphabet are grouped."

@@ -30,6 +30,7 @@ class Brief:
     name         of the release
     registered   (quasi-identifiers, people) codes of everybody who may be in a release, where that is all that is known
     audited      what was found of the releases before, under the same policy
+    progress     told while classes are made, and `judging` while they are audited
     """
 
     policy: Policy
@@ -40,6 +41,7 @@ class Brief:
     registered: NDArray[np.int32] | None = None
     audited: Audited | None = None
     progress: Progress | None = None
+    judging: Progress | None = None
 
     @classmethod
     def of(cls, policy: Policy, snapshot: Snapshot, draws: list[int]) -> Brief:

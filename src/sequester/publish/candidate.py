@@ -183,7 +183,7 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
             against=policy.protect.against,
             rows=rows_of(histories, past.labels, policy.protect.against),
             registered=brief.registered,
-            progress=brief.progress,
+            progress=brief.judging,
             seats=lineup.seats,
             before=brief.audited,
         )

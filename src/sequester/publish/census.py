@@ -300,7 +300,7 @@ def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | 
 
 
 def _texts(names: tuple[str, ...], codes: Codes) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string())).dictionary_decode()
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string()))
 
 
 def _components(state: State, policy: Policy) -> Codes:

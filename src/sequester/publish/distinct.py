@@ -12,7 +12,11 @@ from sequester.errors import GuaranteeError
 
 def check_distinct(hashes: pa.Array) -> None:
     """Stop where two rows are about one person: whatever let them pass, no class may count her twice."""
-    if len(hashes) != pc.count_distinct(hashes).as_py():
+    # Sorting half of each hash is quicker than hashing all of it; the whole counts only where halves are alike.
+    halves = np.frombuffer(hashes.buffers()[1], np.uint64)[2 * hashes.offset :][: 2 * len(hashes) : 2]
+    ordered = np.sort(halves)
+    alike = bool((ordered[1:] == ordered[:-1]).any())
+    if alike and len(hashes) != pc.count_distinct(hashes).as_py():
         raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
 
 
@@ -22,7 +26,7 @@ def check_written(written: int, person: NDArray[np.int64], member: NDArray[np.in
     written  rows of the table that others will see
     person   the person of each record, and `member` per person her class, -1 for whoever is not in the release
     """
-    if len(np.unique(person)) != len(person):
+    if np.bincount(person, minlength=1).max() > 1:
         raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
     if not written == len(person) == np.count_nonzero(member >= 0):
         raise _refusal("the rows to publish are not as many as the people to record")

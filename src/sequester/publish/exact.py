@@ -100,7 +100,7 @@ def _difference(source: Any, judged: Judged) -> str | None:
 def _different_classes(table: PublishedTable, judged: Judged) -> str | None:
     """Looks at rows only to see that those of one class have one cell each; the rest is about classes."""
     middles = judged.policy.output.numbers == "midpoint"
-    used = np.unique(judged.member)
+    used = np.flatnonzero(np.bincount(judged.member, minlength=judged.lo.shape[1]))
     row = np.zeros(judged.lo.shape[1], np.int64)
     row[judged.member] = np.arange(len(judged))
     meanings = np.empty((len(judged.domains), len(used)), np.int32)

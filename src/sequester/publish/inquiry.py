@@ -5,9 +5,11 @@ would be refused of a promise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sequester.errors import DataError, PolicyError, Problem
+from sequester.ledger.parts import is_parted
 from sequester.policy.attributes import Sensitive
 from sequester.policy.fingerprint import differences
 from sequester.policy.model import Policy
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
     from sequester.ledger import Ledger
 
 Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Against whom, for which k and confidence, and whether for belief, too; None is what the policy promises."""
+
+    against: Sequence[str] | None = None
+    k: int | None = None
+    confidence: float | None = None
+    belief: bool = False
 
 
 def with_bounds(policy: Policy, *, k: int | None = None, confidence: float | None = None) -> Policy:
@@ -50,25 +62,34 @@ def audit_ledger(
     The policy must describe the same columns; what it protects, and against whom, is what is asked. `belief` asks how
     sure somebody without prejudice could be, also when some people's values are known.
     """
-    from sequester.attacks.audit import audit_histories
-    from sequester.ingest.encode import encode_list
-    from sequester.publish.recall import recall, rows_of
-
     # By which column people are known makes no difference to what was published of them.
     changed = [key for key in differences(policy, ledger.policy_text) if key != "person"]
     other = [key for key in changed if not key.startswith("protect.")]
     if other:
         message = "is not what it was when the series began, so the releases cannot be read by it; put it back"
         raise PolicyError(Problem(message, key=key) for key in other)
+    if is_parted(ledger.releases()):
+        from sequester.publish.parts.inquiry import audit_parts
+
+        return audit_parts(ledger, policy, Question(against, k, confidence, belief), progress=progress)
+    return audit_whole(ledger, policy, Question(against, k, confidence, belief), progress=progress)
+
+
+def audit_whole(ledger: Ledger, policy: Policy, question: Question, *, progress: Progress | None = None) -> Audit:
+    """The same of a ledger that is not kept in parts, or of one part."""
+    from sequester.attacks.audit import audit_histories
+    from sequester.ingest.encode import encode_list
+    from sequester.publish.recall import recall, rows_of
+
     state = ledger.load()
     if not state.releases:
         raise DataError("nothing was published yet, so there is nothing to audit")
-    asked = with_bounds(policy, k=k, confidence=confidence)
+    asked = with_bounds(policy, k=question.k, confidence=question.confidence)
     domains, registered = state.domains, None
     if asked.registration_list is not None:
         domains, registered = encode_list(asked.registration_list, asked, domains)
     known = recall(state, asked, domains)
-    chosen = asked.protect.against if against is None else against
+    chosen = asked.protect.against if question.against is None else question.against
     return audit_histories(
         known.histories,
         asked,
@@ -77,5 +98,5 @@ def audit_ledger(
         registered=registered,
         progress=progress,
         seats=state.seats,
-        belief=belief,
+        belief=question.belief,
     )

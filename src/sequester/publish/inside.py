@@ -119,7 +119,7 @@ def _worst(memory: Memory, quasi: Sequence[str]) -> list[tuple[int, int, float, 
 
 def _findings(audit: Audit) -> Findings:
     """The worst findings as stories."""
-    stories = [audit.explain(number) for number in audit.worst(_STORIES)]
+    stories = [audit.story(number) for number in audit.worst(_STORIES)]
     return Findings(audit.exposed, stories, len(audit.findings) - len(stories))
 
 

@@ -16,6 +16,12 @@ from sequester.ledger.state import State
 from sequester.policy.attributes import Drift
 from sequester.policy.model import Policy
 
+# Whoever is published on after leaving stays where she was, and may return from further away than a step.
+_FIX = (
+    "correct the cells, or, where people were published on after they left and have returned, publish these as near as "
+    "they can be with `corrections: keep`"
+)
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -64,8 +70,7 @@ def check_moves(snapshot: Snapshot, number: NDArray[np.int64], state: State, pol
     for there in reaches(snapshot, number, state, policy):
         if count := int(np.count_nonzero(there.outside)):
             who = "1 person has" if count == 1 else f"{count:,} people have"
-            fix = "correct the cells"
-            message = f"{who} moved further since an earlier release than the policy says; {fix}"
+            message = f"{who} moved further since an earlier release than the policy says; {_FIX}"
             problems.append(Problem(message, column=there.name, rows=count))
     if problems:
         raise DataError(problems)

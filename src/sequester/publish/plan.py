@@ -159,6 +159,8 @@ class Plan(Viewable):
     relaxations                      what keys of the policy would buy if they asked for less, where that was asked for
     since_last                       this release beside the last one
     candidate, parts                 the release itself, whole or in parts; a plan that was loaded has neither
+    estimated                        which figures are estimates, made on parts of a large table: losses by the name of
+                                     what is compared, or `levers`; the loss of the release itself never is
     """
 
     series: str
@@ -194,6 +196,7 @@ class Plan(Viewable):
     why: tuple[Cause, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     since_last: SinceLast | None = None
+    estimated: tuple[str, ...] = ()
     candidate: Candidate | None = field(default=None, compare=False)
     parts: InParts | None = field(default=None, compare=False)
 
@@ -226,6 +229,7 @@ class Plan(Viewable):
         raw["checks"] = [check.to_dict() for check in self.checks]
         raw["loss"] = {name: dict(values) for name, values in self.loss.items()}
         raw["levers"], raw["notes"] = dict(self.levers), list(self.notes)
+        raw["estimated"] = list(self.estimated)
         raw["untried"] = [one.to_dict() for one in self.untried]
         raw["pods"] = None if self.pods is None else asdict(self.pods)
         raw["why"] = [cause.to_dict() for cause in self.why]
@@ -254,6 +258,7 @@ class Plan(Viewable):
             seal=plan.seal,
             why=plan.why,
             relaxations=plan.relaxations,
+            estimated=plan.estimated,
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -285,6 +290,7 @@ class Plan(Viewable):
         raw["relaxations"] = tuple(Relaxation(**one) for one in raw["relaxations"])
         raw["since_last"] = SinceLast.from_dict(raw["since_last"])
         raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
+        raw["estimated"] = tuple(raw["estimated"])
         return cls(**raw)
 
     def __repr__(self) -> str:

@@ -37,6 +37,9 @@ from sequester.publish.since_last import since_last
 
 _WRITTEN = {"bounds": "two columns", "interval": "intervals", "midpoint": "their middle"}
 _STAGES = ("reading", "matching people", "anonymizing", "comparing")
+# Of the time for the second release of a million people; classes take most of the third, and the audit the rest.
+_SHARES = (0.16, 0.2, 0.49, 0.15)
+_MADE = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Request:
     recipient, purpose  who the release is for
     everybody_is_new    nobody in the table need be recognised
     show_values         errors may carry offending values
-    priced              whether the plan compares what the release costs; what is published does not depend on it
+    priced              whether the plan tells what the release costs; what is published does not depend on it
+    beside_others       whether that is compared with others that might be made of the same table
     why                 whether it also prices what keys of the policy would buy if they asked for less
     """
 
@@ -59,6 +63,7 @@ class Request:
     show_values: bool = False
     name: str = ""
     priced: bool = True
+    beside_others: bool = True
     why: bool = False
 
 
@@ -66,10 +71,10 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
     """The next release as a plan, with everything needed to publish it."""
     if is_for_parts(ledger, policy, request.source):
         return _in_parts(ledger, policy, request, progress=progress)
-    tell = Stages("publish", _STAGES, progress)
+    tell = Stages("publish", _STAGES, progress, shares=_SHARES)
     tell(0)
     state, entries = ledger.load(), ledger.releases()
-    snapshot, registered, listed = _read(request, policy, state, entries)
+    snapshot, registered, listed = _read(request, policy, state, entries, progress=tell.part(0))
     tell(1)
     census, notes = take_census(ledger, state, snapshot, policy, everybody_is_new=request.everybody_is_new)
     digest = census.people.digest()
@@ -83,7 +88,8 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         name=request.name,
         registered=registered,
         audited=_audited(entries, policy),
-        progress=progress,
+        progress=tell.part(2, 0, _MADE),
+        judging=tell.part(2, _MADE, 1),
     )
 
     def priced(causes: Sequence[Cause]) -> tuple[Relaxation, ...]:
@@ -91,7 +97,8 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
             changed = Brief.of(other, census.snapshot, brief.draws)
             return replace(changed, name=brief.name, registered=registered, audited=_audited(entries, other))
 
-        return relax(census, state, brief, causes, remake) if request.why else ()
+        told = replace(brief, progress=tell.part(3))
+        return relax(census, state, told, causes, remake) if request.why else ()
 
     try:
         candidate = make_candidate(census, state, brief)
@@ -99,7 +106,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         error.relaxations = priced(error.causes)
         raise
     tell(3)
-    price = Price.of(candidate, brief, thorough=request.why) if request.priced else Price()
+    price = _price(candidate, brief, request)
     tell.done(release=number, records=len(candidate.order), classes=len(candidate.classes))
     return Plan(
         series=policy.series,
@@ -133,6 +140,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         repeats=None if repeated is None else repeated.number,
         why=price.why,
         relaxations=priced(price.why),
+        estimated=price.estimated,
         since_last=since_last(candidate),
         candidate=candidate,
     )
@@ -140,20 +148,16 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
 
 def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Progress | None) -> Plan:
     """The same of a large table: made, judged and written in parts."""
-    from sequester.publish.parts.prepare import Work, Workshop, told_by_parts
+    from sequester.publish.parts.prepare import Work, at_work, told_by_parts
 
     entries = ledger.releases()
     work = Work(request.source, request.name, request.seed, request.show_values, _audited(entries, policy))
-    shop = Workshop(ledger, policy, work, progress=progress)
-    try:
+    if request.name in {entry.name for entry in entries}:
+        raise DataError(name_taken(None))
+    with at_work(ledger, policy, work, progress=progress) as shop:
         parts = shop.make(shop.open())
         told = told_by_parts(parts, policy, everybody_is_new=request.everybody_is_new)
-    except BaseException:
-        shop.close()
-        raise
     repeated = repeats(entries, told["input_digest"])
-    if request.name in {entry.name for entry in entries}:
-        raise DataError(name_taken(repeated))
     told["notes"] = (*note_repeated(repeated), *_note_written(entries, policy), *told["notes"])
     source = request.source
     return Plan(
@@ -174,14 +178,16 @@ def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Pro
 
 
 def _read(
-    request: Request, policy: Policy, state: State, entries: Sequence[Entry]
+    request: Request, policy: Policy, state: State, entries: Sequence[Entry], *, progress: Progress | None
 ) -> tuple[Snapshot, NDArray[np.int32] | None, str | None]:
     """The table, the registration list as codes, and a digest of the list."""
+    tell = None if progress is None else lambda _, number, columns: progress(_STAGES[0], number, columns)
     if state.releases:
-        snapshot = encode_next(request.source, policy, state.domains, show_values=request.show_values)
+        show = request.show_values
+        snapshot = encode_next(request.source, policy, state.domains, show_values=show, progress=tell)
         check_boxes(state, policy, snapshot.domains)
     else:
-        snapshot = encode(request.source, policy, show_values=request.show_values)
+        snapshot = encode(request.source, policy, show_values=request.show_values, progress=tell)
     if policy.registration_list is None:
         return snapshot, None, None
     domains, registered = encode_list(
@@ -189,6 +195,14 @@ def _read(
     )
     snapshot = snapshot.within(domains)
     return snapshot, registered, check_registered(snapshot, registered, policy, before=entries)
+
+
+def _price(candidate: Candidate, brief: Brief, request: Request) -> Price:
+    if not request.priced:
+        return Price()
+    if request.beside_others or request.why:
+        return Price.of(candidate, brief, thorough=request.why)
+    return Price.alone(candidate, brief)
 
 
 def _audited(entries: Sequence[Entry], policy: Policy) -> Audited | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit
 from sequester.attacks.registry import attack_of
@@ -18,6 +19,7 @@ from sequester.methods.method import Task
 from sequester.methods.registry import cut_by_gain, merge_next
 from sequester.metrics.loss import ail, losses
 from sequester.policy.model import Policy
+from sequester.publish import sampled
 from sequester.publish.brief import Brief
 from sequester.publish.candidate import Candidate
 from sequester.publish.plan import Check, PodFigures
@@ -25,6 +27,8 @@ from sequester.publish.roster import must_hide
 from sequester.publish.why import causes_of
 
 _SHOWN = ("ail", "ncp", "dm")
+_LARGE = f"the table has more than {sampled.MOST_EXACT:,} records"
+_ESTIMATED = {"static": "what it would lose without a memory", "levers": "expected losses of newcomers"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Price:
     others  figures of releases nearby, by name
     notes   what the method has to say
     why     what makes the release less than the table
+    estimated  which of these figures are estimates, made on some neighborhoods of a large table
     """
 
     loss: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -43,22 +48,38 @@ class Price:
     others: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     why: tuple[Cause, ...] = ()
+    estimated: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, candidate: Candidate, brief: Brief, *, thorough: bool = False) -> Price:
         """The price of a release; nothing of it is published, and nothing published depends on it.
 
-        `thorough`: why it is what it is, is asked of a large table, too.
+        `thorough`: why it is what it is, is asked of a large table, too, and everything is made once more for that.
         """
         task, classes = candidate.lineup.task, candidate.lineup.seated or candidate.classes
-        versions = _versions(candidate, brief)
-        return cls(
-            loss=compare(versions, candidate),
-            levers=levers(candidate, brief),
+        if thorough or task.codes.shape[1] <= sampled.MOST_EXACT:
+            versions = _versions(candidate, brief)
+            static = versions.get("static")
+            priced = cls(
+                loss=compare(versions, candidate), levers=levers(candidate, brief), notes=_said(candidate, brief)
+            )
+        else:
+            static, priced = None, _estimates(candidate, brief)
+        return replace(
+            priced,
             others=brief.method.others(task, classes),
-            notes=brief.method.notes(task, candidate.classes, candidate.histories),
-            why=causes_of(candidate, brief, static=versions.get("static"), thorough=thorough),
+            why=causes_of(candidate, brief, static=static, thorough=thorough),
         )
+
+    @classmethod
+    def alone(cls, candidate: Candidate, brief: Brief) -> Price:
+        """What the release loses, beside nothing."""
+        return cls(loss=compare({"release": candidate.of_people}, candidate), notes=_said(candidate, brief))
+
+
+def _said(candidate: Candidate, brief: Brief) -> tuple[str, ...]:
+    """What the method notes."""
+    return brief.method.notes(candidate.lineup.task, candidate.classes, candidate.histories)
 
 
 def _versions(candidate: Candidate, brief: Brief) -> dict[str, Classes]:
@@ -75,6 +96,37 @@ def _versions(candidate: Candidate, brief: Brief) -> dict[str, Classes]:
             with contextlib.suppress(GuaranteeError):
                 versions["merge"] = brief.printed(candidate.merged or merge_next(task), records)
     return versions
+
+
+def _estimates(candidate: Candidate, brief: Brief) -> Price:
+    """The same figures of a large table from some neighborhoods, and notes of what is left out."""
+    task, records, method = candidate.lineup.task, candidate.records, brief.method
+    own = Price.alone(candidate, brief)
+    loss, found, notes = dict(own.loss), [], list(own.notes)
+    if candidate.seats is not None or len(candidate.past.first):
+        # What climbs levels recodes the whole table alike, and neighborhoods on their own would come out finer.
+        static = None
+        if not method.by_levels and brief.registered is None:
+            some = sampled.neighborhoods(task, np.arange(task.codes.shape[1]), seed=brief.draws)
+            static = sampled.estimate(task, some, lambda part: brief.printed(method.first(part), records))
+        if static is None:
+            notes.append(f"{_LARGE}, so it is not compared with the same records without a memory")
+        else:
+            found.append("static")
+            figures = {"left_out": records.left_out, "attributes": len(task.domains)}
+            loss["static"] = static.losses(task.codes.shape[1], **figures)
+    if candidate.merged is not None and must_hide(brief.policy):
+        loss |= compare({"merge": brief.printed(candidate.merged, records)}, candidate)
+    elif candidate.seats is None and len(candidate.past.first) and must_hide(brief.policy):
+        # Classes of before go on in it, and no neighborhood has whole ones.
+        notes.append(f"{_LARGE}, so it is not compared with the merge")
+    newcomers = levers(candidate, brief)
+    if newcomers and _are_many(candidate):
+        found.append("levers")
+    if found:
+        what = " and ".join(_ESTIMATED[name] for name in found)
+        notes.append(f"{_LARGE}: {what} are estimated from neighborhoods of some thousand people")
+    return Price(loss=loss, levers=newcomers, notes=tuple(notes), estimated=tuple(found))
 
 
 def compare(versions: Mapping[str, Classes], candidate: Candidate) -> dict[str, dict[str, float]]:
@@ -122,22 +174,40 @@ def levers(candidate: Candidate, brief: Brief) -> dict[str, float]:
     method, policy, task = brief.method, brief.policy, candidate.lineup.task
     if not must_hide(policy) or not method.together:
         return {}
-    new = np.flatnonzero(candidate.past.last_class() < 0)
+    new = _newcomers(candidate)
     half = np.random.default_rng([*brief.draws, 3]).permutation(new)[: len(new) // 2]
     if len(half) < 4 * policy.protect.k:
         return {}
-    whole, part = (ail(cut_by_gain(_of_rows(task, rows)), task.domains) for rows in (new, half))
+    if len(new) > sampled.MOST_EXACT:
+        whole, part, regrouped = _cut_some(task, new, brief)
+    else:
+        whole, part = (ail(cut_by_gain(sampled.of_rows(task, rows)), task.domains) for rows in (new, half))
+        regrouped = whole
+        if method.regroups(policy.method):
+            regrouped = ail(cut_by_gain(sampled.of_rows(task, new), regroup=True), task.domains)
     if not 0 < whole <= part:
         return {}
-    steepness, now = math.log2(part / whole), whole
-    if method.regroups(policy.method):
-        now = ail(cut_by_gain(_of_rows(task, new), regroup=True), task.domains)
+    steepness, now = math.log2(part / whole), regrouped
     return {name: now * times**-steepness for name, times in (("now", 1), ("with next", 2), ("with next two", 3))}
 
 
-def _of_rows(task: Task, rows: np.ndarray) -> Task:
-    """The same task with some of its records, on their own."""
-    return replace(task, codes=task.codes[:, rows], guard=replace(task.guard, values=task.guard.values[rows]))
+def _newcomers(candidate: Candidate) -> NDArray[np.int64]:
+    return np.flatnonzero(candidate.past.last_class() < 0)
+
+
+def _are_many(candidate: Candidate) -> bool:
+    return len(_newcomers(candidate)) > sampled.MOST_EXACT
+
+
+def _cut_some(task: Task, new: NDArray[np.int64], brief: Brief) -> tuple[float, float, float]:
+    """Estimated loss of newcomers, of half of them, and of all once they are regrouped; 0 where there is none."""
+    some = sampled.neighborhoods(task, new, seed=brief.draws)
+    half = np.random.default_rng([*brief.draws, 3])
+    found = [sampled.estimate(task, some, cut_by_gain), sampled.estimate(task, some, cut_by_gain, half=half)]
+    if brief.method.regroups(brief.policy.method):
+        found.append(sampled.estimate(task, some, lambda part: cut_by_gain(part, regroup=True)))
+    whole, part, *regrouped = (0.0 if one is None else one.ail for one in found)
+    return whole, part, regrouped[0] if regrouped else whole
 
 
 def checks_of(audit: Audit, policy: Policy) -> tuple[Check, ...]:

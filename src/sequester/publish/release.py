@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sequester.arrays import numbered
+from sequester.ingest.published import OpenedTable
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement
 from sequester.outputs import OUTPUTS, SUFFIXES, data_file
@@ -85,7 +87,12 @@ class Release(Viewable):
         """What anybody can measure who has the published table and the policy, and nothing else."""
         from sequester.metrics.measure import measure
 
-        return measure(self.table, self.policy)
+        return measure(self.opened, self.policy)
+
+    @cached_property
+    def opened(self) -> OpenedTable:
+        """The published table as anybody reads it."""
+        return OpenedTable.of(self.table, self.policy)
 
     @property
     def shown(self) -> pa.Table:
@@ -191,7 +198,7 @@ def weights(
     weight = of_people / rows
     few = _told_together(of_people, policy.protect.k)
     weight[few] = of_people[few].sum() / max(rows[few].sum(), 1)
-    first = np.unique(member, return_index=True)[1]
+    first = numbered(member)[1]
     other = np.flatnonzero(weight != 1)
     named = {
         str(row + 1): round(float(weight[number]), 6) for row, number in sorted(zip(first[other], other, strict=True))

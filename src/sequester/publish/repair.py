@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from sequester.attacks.finding import Finding
+from sequester.deferred import connected_components, csr_array
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement, class_counts
 from sequester.history.past import Past

@@ -16,7 +16,7 @@ from sequester.causes import KINDS
 from sequester.errors import DataError, Problem
 from sequester.regular import Unreadable, read_regular
 
-FORMAT = 3
+FORMAT = 4
 _MARK = "sequester-plan"
 _MOST_BYTES = 4 << 20
 _LARGEST = 1 << 62
@@ -177,5 +177,6 @@ _FIELDS: dict[str, Test] = {
             ncp=_pair(_is_figure),
         )
     ),
+    "estimated": _many(_is_text),
     "holds": _is_flag,
 }

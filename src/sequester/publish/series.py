@@ -13,17 +13,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sequester.drafts import sweep
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
 from sequester.ingest.named import stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
 from sequester.ledger.connection import Encrypted, Outdated
 from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
+from sequester.log import part_of
 from sequester.methods.registry import method_named, method_of
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import refuse_alike
 from sequester.publish.commit import commit, recover
+from sequester.publish.parts.choose import spill_of
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import Request, prepare
 from sequester.publish.repeated import overtaken, stale
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 
+# How much of the work it is to make a release that is then published.
+_PLANNED = 0.65
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # Whoever can try all seeds learns the order of the rows, and with it who is who.
@@ -154,6 +159,8 @@ class Series(Viewable):
         # A folder that cannot be moved from here is at a place where it may be.
         with contextlib.suppress(OSError):
             ledger.life.arrange(self.folder)
+        # Whoever died while a large table was made left private rows behind.
+        sweep(spill_of(self.policy, self.place))
         self._seen = len(entries)
         return ledger.pending is not None
 
@@ -195,6 +202,7 @@ class Series(Viewable):
         show_values: bool = False,
         everybody_is_new: bool = False,
         why: bool = False,
+        price: bool = True,
         progress: Progress | None = None,
     ) -> Plan:
         """Make the next release and have it judged. Changes nothing.
@@ -207,6 +215,8 @@ class Series(Viewable):
                              without it a table of which nearly nobody is recognised is refused
         why        also make the release anew for every key of the policy that might ask for less, and tell what that
                    would buy; a GuaranteeError then carries the same (`relaxations`)
+        price      whether the plan also tells what the same table would lose without a memory, by merge, or if people
+                   were collected first; nothing published depends on it. Of large tables these are estimates
         """
         seed = draw_seed() if seed is None else seed
         if seed.bit_length() < SEED_BITS:
@@ -214,7 +224,7 @@ class Series(Viewable):
                 f"the seed has fewer than {SEED_BITS} bits, and whoever guesses it knows the order of the rows; leave "
                 "it out, or draw one: python -c 'import secrets; print(1 << 63 | secrets.randbits(63))'"
             )
-        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values, why=why)
+        request = Request(source, seed, recipient, purpose, everybody_is_new, show_values, beside_others=price, why=why)
         with self._ledger(read_only=True) as ledger:
             return self._sealed(self._prepare(ledger, request, name, progress=progress))
 
@@ -249,6 +259,9 @@ class Series(Viewable):
 
         A plan that was saved is made anew from its input; if ledger, policy or input moved since, it is refused.
         """
+        made, whole = isinstance(what, Plan) and what.is_made, progress
+        if not made:
+            progress, whole = part_of(progress, 0, _PLANNED), part_of(progress, _PLANNED, 1)
         plan = what if isinstance(what, Plan) else self.plan(what, progress=progress, **how)
         if plan.fingerprint != fingerprint(self.policy) or plan.series != self.policy.series:
             raise StalePlan("the plan was made for another policy; plan again")
@@ -264,7 +277,8 @@ class Series(Viewable):
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
             self._agree(ledger)
-            release = (commit if plan.parts is None else _commit_parts)(ledger, plan, self.policy, self.folder)
+            publish = commit if plan.parts is None else _commit_parts
+            release = publish(ledger, plan, self.policy, self.folder, progress=whole)
         self._seen = plan.number
         return release
 
@@ -378,10 +392,12 @@ class Series(Viewable):
             return internal_text(ledger, self.policy, number, tables=tables, folder=self.folder)
 
 
-def _commit_parts(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> Release:
+def _commit_parts(
+    ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress: Progress | None = None
+) -> Release:
     from sequester.publish.parts.commit import commit_parts
 
-    return commit_parts(ledger, plan, policy, folder)
+    return commit_parts(ledger, plan, policy, folder, progress=progress)
 
 
 def draw_seed() -> int:

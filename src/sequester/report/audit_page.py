@@ -140,13 +140,26 @@ def _tried(audit: Audit) -> Grid:
                 f"{name}: {_small(attack_of(name).title)}",
                 "broken" if name in audit.exposed.by_attack else "kept",
                 attack_of(name).adversary,
-                audit.required(name),
-                audit.reached(name) if attack_of(name).by_chance else audit.measures.get(name),
+                *_bounds(audit, name),
                 *counts,
             )
         )
     heads = ("attack", "result", "by", "required", "reached", "people" if known else "classes", "for certain")
     return Grid(heads, tuple(rows), "Attacks that were tried")
+
+
+def _bounds(audit: Audit, name: str) -> tuple[Any, Any]:
+    """What is required and reached. Where an attack leaves enough people and still ties them to a value, that."""
+    required = audit.required(name)
+    if attack_of(name).by_chance:
+        return required, audit.reached(name)
+    reached = audit.measures.get(name)
+    if required is not None and reached is not None and (reached >= required if required >= 1 else reached <= required):
+        tied = [one for one in audit.findings if one.attack == name and one.observed > one.required]
+        if tied:
+            worst = max(tied, key=lambda one: one.observed - one.required)
+            return worst.required, worst.observed
+    return required, reached
 
 
 def _small(title: str) -> str:

@@ -74,14 +74,7 @@ class Remark:
     tone: Tone = ""
 
 
-@dataclass(frozen=True)
-class Quoted:
-    """Lines as they are, such as a story with the rows it rests on."""
-
-    text: str
-
-
-Block = Heading | Paragraph | Cards | Grid | Pictures | Bullets | Remark | Quoted
+Block = Heading | Paragraph | Cards | Grid | Pictures | Bullets | Remark
 
 
 def to_html(blocks: Iterable[Block]) -> str:
@@ -153,10 +146,6 @@ def _remark(block: Remark) -> str:
     return f'<div class="{kind}" role="note"><p>{_prose(block.text)}</p></div>'
 
 
-def _quoted(block: Quoted) -> str:
-    return f"<pre>{escape(block.text)}</pre>"
-
-
 _HTML: dict[type, Callable[[Any], str]] = {
     Heading: _heading,
     Paragraph: _paragraph,
@@ -165,7 +154,6 @@ _HTML: dict[type, Callable[[Any], str]] = {
     Pictures: _pictures,
     Bullets: _bullets,
     Remark: _remark,
-    Quoted: _quoted,
 }
 
 
@@ -178,11 +166,6 @@ def _written_heading(block: Heading, width: int) -> Iterator[str]:
 def _written_words(block: Paragraph | Remark, width: int) -> Iterator[str]:
     yield ""
     yield from wrap(block.text, width)
-
-
-def _written_lines(block: Quoted, width: int) -> Iterator[str]:
-    yield ""
-    yield from (f"  {line}" for line in block.text.splitlines())
 
 
 def _written_cards(block: Cards, width: int) -> Iterator[str]:
@@ -228,7 +211,6 @@ _TEXT: dict[type, Callable[[Any, int], Iterator[str]]] = {
     Pictures: _written_pictures,
     Bullets: _written_bullets,
     Remark: _written_words,
-    Quoted: _written_lines,
 }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sequester.attacks.registry import attack_of
 from sequester.report import parts
-from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Quoted, Remark
+from sequester.report.audit_page import story_blocks
+from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, lines
 from sequester.report.charts_boxes import heat
@@ -17,11 +17,12 @@ from sequester.report.page import wrap
 from sequester.report.parts import Told
 
 if TYPE_CHECKING:
+    from sequester.attacks.explain import Story
     from sequester.attacks.exposed import Exposed
     from sequester.metrics.placed import BoxMap
     from sequester.policy.model import Policy
 
-PRIVATE = "internal: keep private. This page counts people, and what it says is not in the published table."
+PRIVATE = "Internal: keep private. This page counts people, and what it says is not in the published table."
 _VERSIONS = {"release": "as published", "static": "without a memory (unsafe)", "merge": "by merge (Byun et al.)"}
 
 
@@ -30,7 +31,7 @@ class Findings:
     """What an audit of everything published found: the sentence it begins with, and stories of the worst."""
 
     exposed: Exposed
-    stories: Sequence[str] = ()
+    stories: Sequence[Story] = ()
     others: int = 0
 
 
@@ -119,15 +120,21 @@ def _about(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _found(findings: Findings) -> Iterator[Block]:
     yield Heading("Who is exposed")
-    yield Paragraph(f"By everything published so far: {findings.exposed}")
+    yield Paragraph(f"By everything published so far: {_within(findings.exposed)}")
     rows = tuple((what, which, tally.people, tally.certain) for what, which, tally in findings.exposed.groups())
     if rows:
         yield Grid(("per", "", "people", "for certain"), rows, "Who is exposed by all releases together")
     for number, story in enumerate(findings.stories, start=1):
-        yield Heading(f"Finding {number}", 3)
-        yield Quoted(story)
+        yield Heading(f"Finding {number}: {story.headline}", 3)
+        yield from story_blocks(story, number)
     if findings.others:
         yield Paragraph(f"There are {findings.others:,} more; `sequester audit` has them all.", lead=True)
+
+
+def _within(exposed: Exposed) -> str:
+    """A sentence behind a colon."""
+    said = str(exposed)
+    return f"{said[:1].lower()}{said[1:]}"
 
 
 def _without_memory(naive: Naive | None) -> Iterator[Block]:
@@ -142,7 +149,7 @@ def _without_memory(naive: Naive | None) -> Iterator[Block]:
     if naive.why:
         yield Paragraph(f"Not known: {naive.why}", lead=True)
         return
-    yield Paragraph(f"Each table anonymized on its own, as tools without a memory do it: {naive.exposed[-1]}")
+    yield Paragraph(f"Each table anonymized on its own, as tools without a memory do it: {_within(naive.exposed[-1])}")
     attacks = list(dict.fromkeys(name for one in naive.exposed for name in one.by_attack))
     if attacks:
         counts = [
@@ -155,11 +162,10 @@ def _without_memory(naive: Naive | None) -> Iterator[Block]:
 def _tried(inside: Inside) -> Iterator[Block]:
     yield Heading("What was tried")
     rows = tuple(
-        (attack_of(c["attack"]).title, c["attack"], c["adversary"], c["required"], c["reached"], c.get("margin"),
-         "kept" if c["holds"] else "broken")
+        (parts.left_to(c), c["required"], c["reached"], c.get("margin"), "kept" if c["holds"] else "broken")
         for c in inside.told[-1].checks
-    )  # fmt: skip
-    heads = ("what is left to an adversary", "attack", "adversary", "required", "reached", "margin", "")
+    )
+    heads = ("what is left to an adversary", "required", "reached", "margin", "")
     yield Grid(heads, rows, "Attacks that were tried")
     found = tuple(parts.margins(inside.told))
     if found:
@@ -240,7 +246,8 @@ def _pictures(inside: Inside) -> Iterator[Block]:
         yield Pictures(tuple(shape))
     if inside.compared:
         yield Heading("Before and after")
-        note = "Rows of the table, and of the release spread evenly over their boxes."
+        decoys = " Those of decoys are among them." if (inside.summaries[-1].get("pods") or {}).get("decoys") else ""
+        note = f"Rows of the table, and of the release spread evenly over their boxes.{decoys}"
         yield Pictures(
             tuple(
                 bars(name, labels, {"before": before, "after": after}, note=note)
@@ -262,8 +269,10 @@ def _prices(names: Sequence[str], summaries: Sequence[Mapping[str, Any]]) -> Pic
     }
     if not found:
         return None
+    guessed = any({*_VERSIONS} & {*summary.get("estimated", ())} for summary in summaries)
+    note = "What other ways would lose is an estimate where the table is large." if guessed else ""
     if len(names) == 1:
-        return bars(
-            "Loss beside other ways", list(found), {"NCP": [values[0] for values in found.values()]}, head="way"
-        )
-    return lines("Loss beside other ways", names, [Trend(name, values) for name, values in found.items()], note="NCP.")
+        columns = {"NCP": [values[0] for values in found.values()]}
+        return bars("Loss beside other ways", list(found), columns, head="way", note=note)
+    trends = [Trend(name, values) for name, values in found.items()]
+    return lines("Loss beside other ways", names, trends, note=f"NCP. {note}".strip())

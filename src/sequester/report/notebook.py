@@ -7,7 +7,7 @@ plans, releases, series and measurements only counts are shown; audits and findi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.exposed import is_certain
@@ -114,7 +114,7 @@ def _plan(plan: Plan) -> Iterator[Block]:
         )
     )
     yield from _checks(plan)
-    yield from _prices(plan.loss)
+    yield from _prices(plan.loss, plan.estimated)
     if plan.why:
         yield Grid(
             ("why", "keys"), tuple((str(one), ", ".join(one.keys)) for one in plan.why), "Why it is less than the table"
@@ -133,11 +133,15 @@ def _checks(plan: Plan) -> Iterator[Block]:
         yield Grid(heads, tuple(rows), f"What the audit of plan {plan.folder} tried")
 
 
-def _prices(loss: Mapping[str, Mapping[str, float]]) -> Iterator[Block]:
+def _prices(loss: Mapping[str, Mapping[str, float]], estimated: Collection[str]) -> Iterator[Block]:
     """What is lost, beside what other ways would lose; one picture per measure."""
     pictures = []
     for metric, title in _LOSSES.items():
-        of = {_OF.get(which, which): values[metric] for which, values in loss.items() if metric in values}
+        of = {
+            _OF.get(which, which) + (", estimated" if which in estimated else ""): values[metric]
+            for which, values in loss.items()
+            if metric in values
+        }
         if of:
             pictures.append(bars(f"What is lost ({title})", list(of), {title: list(of.values())}, head="of"))
     if pictures:

@@ -44,7 +44,7 @@ def promised(policy: Policy) -> Iterator[Block]:
     hidden = f", and {listed(tuple(policy.sensitive))} must not be learnt" if policy.sensitive else ""
     yield Paragraph(
         f"{known}{hidden}. Each sentence below was tried on exactly these rows before anybody could see them; what was "
-        "required and what was reached stands further down."
+        "required and what was reached stands under What was tried."
     )
     groups: dict[tuple[str, str], list[str]] = {}
     for promise in promises(policy):
@@ -80,16 +80,18 @@ def tried(facts: Mapping[str, Any]) -> Iterator[Block]:
     series = [check for check in facts.get("checks", ()) if check["about"] == "the series"]
     if series:
         yield Paragraph("On this and all earlier releases together.", lead=True)
-        found = tuple(
-            (attack_of(c["attack"]).title, c["attack"], c["adversary"], c["required"], c["reached"], _mark(c["holds"]))
-            for c in series
-        )
-        heads = ("what is left to an adversary", "attack", "adversary", "required", "reached", "")
+        found = tuple((left_to(c), c["required"], c["reached"], _mark(c["holds"])) for c in series)
+        heads = ("what is left to an adversary", "required", "reached", "")
         yield Grid(heads, found, "Attacks on all releases together")
     if facts.get("untried"):
         yield Heading("Not tried, and so not promised", 3)
         left = tuple((_named(one["attacks"], one["on"]), one["why"]) for one in facts["untried"])
         yield Grid(("attack", "why"), left, "Attacks that were not tried")
+
+
+def left_to(check: Mapping[str, Any]) -> str:
+    """What an attack counts, by its name and who tries it: one cell, so that figures have room on a phone."""
+    return f"{attack_of(check['attack']).title} ({check['attack']}; {check['adversary']})"
 
 
 def _about_view(promise: Mapping[str, Any]) -> str:
@@ -139,20 +141,26 @@ def _margin(
         pairs = [values[0] for values in found.values()]
         both = {"reached": [pair[0] for pair in pairs], "required": [pair[1] for pair in pairs]}
         return bars(title, list(found), both, head="attack", note=note)
-    trends = [
-        *_alike({name: tuple(pair[0] for pair in values) for name, values in found.items()}),
-        *_alike({"required": _widest(found.values())}, required=True),
-    ]
-    return lines(title, labels, trends, note=note)
+    reached = {name: tuple(pair[0] for pair in values) for name, values in found.items()}
+    return lines(title, labels, [*_alike(reached), *_required(found)], note=note)
 
 
-def _widest(found: Any) -> tuple[float | None, ...]:
-    """What is required in every release; the same of all attacks, but where a policy says otherwise the strictest."""
-    required = []
-    for pairs in zip(*found, strict=True):
-        known = [need for _, need in pairs if need is not None]
-        required.append((max(known) if known[0] >= 1 else min(known)) if known else None)
-    return tuple(required)
+def _required(found: Mapping[str, Sequence[tuple[float | None, float | None]]]) -> list[Trend]:
+    """What is required of every attack; by name where attacks differ, and to the end where one is tried only later."""
+    needs = {name: _going_on([pair[1] for pair in values]) for name, values in found.items()}
+    trends = _alike(needs, required=True)
+    if len(trends) == 1:
+        return [Trend("required", trends[0].values, required=True)]
+    return [Trend(f"required of {one.name}", one.values, required=True) for one in trends]
+
+
+def _going_on(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """What was required last holds until it is known otherwise, and what was first required did before."""
+    first = next((value for value in values if value is not None), None)
+    found: list[float | None] = []
+    for value in values:
+        found.append(value if value is not None else found[-1] if found else first)
+    return tuple(found)
 
 
 def _alike(found: Mapping[str, tuple[float | None, ...]], *, required: bool = False) -> list[Trend]:

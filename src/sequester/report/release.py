@@ -46,7 +46,9 @@ def release_page(
     boxes   of this release over those of the one before
     """
     blocks = release_blocks(facts, policy, told=told, boxes=boxes)
-    digest = facts.get("digests", {}).get(facts.get("data", "data"))
+    data = facts.get("data", "data")
+    # Of several files release.json has the digests.
+    digest = None if isinstance(data, list) else facts.get("digests", {}).get(data)
     made = f"Made with Sequester {facts['sequester']}."
     return wrap(title_of(facts), blocks, foot=f"{made} SHA-256 of the data: {digest}" if digest else made)
 

@@ -25,9 +25,9 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from sequester.attacks.solvers.buddies import Assignment, Buddies, Classes, Counts, assign
+from sequester.deferred import csr_matrix
 from sequester.history import History
 from sequester.history.history import Overlap
 

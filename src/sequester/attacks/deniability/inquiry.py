@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from sequester.attacks.solvers.pairs import Known, Pairs, shown_pairs
 from sequester.attacks.solvers.program import Floats, Integers, Mask, Program
+from sequester.deferred import coo_array
 from sequester.history.label import Labels
 from sequester.history.trajectory import linked
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from sequester.attacks.solvers.index import Index
+from sequester.deferred import connected_components, csr_matrix
 from sequester.history import History
 
 Numbers = NDArray[np.int64]

@@ -16,11 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from sequester.attacks.difference.cells import Remainder, Subtraction, components
 from sequester.attacks.solvers.index import Index
+from sequester.deferred import connected_components, csr_matrix
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]

@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from sequester.attacks.solvers.flow import max_flow
 from sequester.attacks.solvers.residual import Residual
+from sequester.deferred import connected_components, csr_matrix
 
 Counts = NDArray[np.int64]
 Classes = NDArray[np.int32]

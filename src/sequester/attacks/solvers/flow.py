@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from sequester.deferred import breadth_first_order, csr_matrix, maximum_flow
 
 INFINITE = int(np.iinfo(np.int64).max >> 23)
 """A capacity no cut can pay: more than any sum of people times the denominator of a bound."""

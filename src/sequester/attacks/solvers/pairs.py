@@ -22,10 +22,8 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_matrix, hstack
-from scipy.sparse.csgraph import connected_components
 
+from sequester.deferred import connected_components, coo_array, csr_matrix, hstack, linprog
 from sequester.history.history import History
 from sequester.history.label import Labels
 from sequester.history.trajectory import number_through

@@ -6,19 +6,22 @@ what is asked of it are multipliers of rows and caps, from which `refutation` ma
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, linprog
-from scipy.sparse import coo_array, csr_array, hstack, vstack
-from scipy.sparse.csgraph import connected_components
+
+from sequester.deferred import OptimizeResult, connected_components, coo_array, csr_array, hstack, linprog, vstack
 
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Parts = NDArray[np.int32]
+
+_AT_ONCE = 10_000
+"""Unknowns of a program, about: one program of many independent parts takes far longer than many programs of few."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +90,35 @@ class Program:
         """How many independent parts there are, and the part of every row, cap and unknown."""
         return linked_parts(self.matrix, self.caps)
 
+    def batches(self) -> Iterator[tuple[Integers, Integers, Program]]:
+        """Whole parts of about so many unknowns at a time: their rows and caps, and the program of these."""
+        count, *of = self.parts
+        if self.matrix.shape[1] <= _AT_ONCE or count == 1:
+            yield np.arange(len(self.total)), np.arange(len(self.cap)), self
+            return
+        size = np.bincount(of[2], minlength=count)
+        batch = (np.cumsum(size) - size) // _AT_ONCE
+        number = np.unique(batch)
+        order = [np.argsort(batch[part], kind="stable") for part in of]
+        begins = [np.searchsorted(batch[part][by], number) for part, by in zip(of, order, strict=True)]
+        ends = [np.append(begin[1:], len(part)) for begin, part in zip(begins, of, strict=True)]
+        for place in range(len(number)):
+            rows, held, kept = (by[b[place] : e[place]] for by, b, e in zip(order, begins, ends, strict=True))
+            yield (
+                rows,
+                held,
+                Program(
+                    self.matrix[rows][:, kept],
+                    self.total[rows],
+                    self.caps[held][:, kept],
+                    self.cap[held],
+                    self.scale,
+                    self.exceeded[held],
+                    self.row[rows],
+                    self.held[held],
+                ),
+            )
+
 
 def linked_parts(matrix: csr_array, caps: csr_array) -> tuple[int, Parts, Parts, Parts]:
     """Rows, caps and unknowns by what links them: how many parts, and the part of each of the three."""
@@ -137,6 +169,20 @@ def stretch(program: Program) -> tuple[Floats, Multipliers] | None:
     """
     if not len(program.total):
         return np.zeros(0), NOTHING
+    count, of_row, *_ = program.parts
+    least = np.zeros(count)
+    times = Multipliers(np.zeros(len(program.total)), np.zeros(len(program.cap)))
+    for rows, held, alone in program.batches():
+        found = _stretch(alone)
+        if found is None:
+            return None
+        part = np.empty(len(found[0]), np.int64)
+        part[alone.parts[1]] = of_row[rows]
+        least[part], times.rows[rows], times.caps[held] = found[0], found[1].rows, found[1].caps
+    return least, times
+
+
+def _stretch(program: Program) -> tuple[Floats, Multipliers] | None:
     (rows, unknowns), caps = program.matrix.shape, len(program.cap)
     count, of_row, of_cap, _ = program.parts
     pick = coo_array((-program.cap / program.scale, (np.arange(caps), of_cap)), shape=(caps, count))
@@ -158,9 +204,18 @@ def stretch(program: Program) -> tuple[Floats, Multipliers] | None:
 
 def least_excess(program: Program) -> Multipliers:
     """The same as `relax`, with 0 for parts whose rows contradict each other."""
-    whole = relax(program) if len(program.total) else NOTHING
-    if whole is not None:
-        return whole
+    if not len(program.total):
+        return NOTHING
+    times = Multipliers(np.zeros(len(program.total)), np.zeros(len(program.cap)))
+    for rows, held, alone in program.batches():
+        whole = relax(alone)
+        together = _least_excess(alone) if whole is None else whole
+        times.rows[rows], times.caps[held] = together.rows, together.caps
+    return times
+
+
+def _least_excess(program: Program) -> Multipliers:
+    """Part by part."""
     times = Multipliers(np.zeros(len(program.total)), np.zeros(len(program.cap)))
     count, of_row, _, _ = program.parts
     for number in range(count):

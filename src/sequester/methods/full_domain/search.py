@@ -90,7 +90,9 @@ def _base(costs: Sequence[Sequence[NDArray[np.float64]]], cells: Cells, shape: t
     """What every node loses by generalization alone: a sum over attributes, known without looking at any class."""
     base = np.zeros(shape)
     for attribute, levels in enumerate(costs):
-        totals = np.array([cost[cells.codes[attribute]] @ cells.size for cost in levels])
+        # Counted once per leaf, and summed without BLAS, whose threads would spin beside a busy core.
+        people = np.bincount(cells.codes[attribute], cells.size, minlength=len(levels[0]))
+        totals = np.array([(cost * people).sum() for cost in levels])
         base += totals.reshape([-1 if axis == attribute else 1 for axis in range(len(shape))])
     return base
 

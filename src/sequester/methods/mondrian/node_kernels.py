@@ -252,14 +252,12 @@ def clear_leaf(leaves, columns, leaf):
 
 
 @helper
-def move_people(value, of, columns, leaves, inside, size, side, ends):
-    """Move those of the people inside who are on the upper side from one leaf to another; -1 for none."""
+def move_people(value, of, columns, leaves, moving, number, ends):
+    """Move so many people from one leaf to another; -1 for none."""
     counts, fresh, leaves_of, leaves_size, slack = leaves.counts, leaves.fresh, leaves.of, leaves.size, leaves.slack
     shape = value.shape
-    for i in range(size):
-        if side[i] == 0:
-            continue
-        p = inside[i]
+    for i in range(number):
+        p = moving[i]
         leaves_of[p] = ends[1]
         for leaf, sign in ((ends[0], -1), (ends[1], 1)):
             if leaf < 0:

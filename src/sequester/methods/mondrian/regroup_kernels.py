@@ -49,12 +49,20 @@ class Pace(NamedTuple):
 
 
 class _Shares(NamedTuple):
-    """People shared out in groups: the group of each, and per group its box and people."""
+    """People shared out in groups: the group of each, and per group its box and people.
+
+    free  those who are in no group yet, in order
+    far   per person, how far she is from the nearest group so far
+    wide  per person, the least that a growing box is wide with her: what it was when she was looked at last
+    """
 
     group: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     size: NDArray[np.int64]
+    free: NDArray[np.int64]
+    far: NDArray[np.float64]
+    wide: NDArray[np.float64]
 
 
 @helper
@@ -80,22 +88,19 @@ def _widened(place, person, low, high):
 
 
 @helper(inline="always")
-def _farthest(place, pool, count, groups, shares):
-    """Who is farthest from the groups so far, of those in none."""
-    shape, group, high, low = place.shape, shares.group, shares.high, shares.low
+def _farthest(place, pool, left, newest, shares):
+    """Who is farthest from the groups up to the newest, of those in none; returns where she is among them."""
+    shape, free, far = place.shape, shares.free, shares.far
+    low, high = shares.low[newest], shares.high[newest]
     best, chosen = -1.0, -1
-    for i in range(count):
-        if group[i] >= 0:
-            continue
-        nearest = np.inf
-        for g in range(groups):
-            far = 0.0
-            for axis in range(shape[1]):
-                x = place[pool[i], axis]
-                far += max(low[g, axis] - x, x - high[g, axis], 0.0)
-            nearest = min(nearest, far)
-        if nearest > best:
-            best, chosen = nearest, i
+    for at in range(left):
+        i, distance = free[at], 0.0
+        for axis in range(shape[1]):
+            x = place[pool[i], axis]
+            distance += max(low[axis] - x, x - high[axis], 0.0)
+        far[i] = min(far[i], distance)
+        if far[i] > best:
+            best, chosen = far[i], at
     return chosen
 
 
@@ -111,12 +116,18 @@ def _add(place, person, i, g, shares):
 
 
 @helper(inline="always")
-def _give_rest(place, pool, count, groups, shares):
+def _remove(free, at, left):
+    """Those after her move up."""
+    for i in range(at, left - 1):
+        free[i] = free[i + 1]
+
+
+@helper(inline="always")
+def _give_rest(place, pool, left, groups, shares):
     """Give everybody who is in no group to the one she costs least."""
-    shape, group, high, low, shares_size = place.shape, shares.group, shares.high, shares.low, shares.size
-    for i in range(count):
-        if group[i] >= 0:
-            continue
+    shape, free, high, low, shares_size = place.shape, shares.free, shares.high, shares.low, shares.size
+    for at in range(left):
+        i = free[at]
         best, chosen = np.inf, -1
         for g in range(groups):
             now = 0.0
@@ -132,25 +143,36 @@ def _give_rest(place, pool, count, groups, shares):
 @helper
 def _share_out(place, pool, count, groups, k, start, shares):
     """Put the people of a pool into groups of at least k, from a given first person; returns the cost."""
-    shape, group, high, low, size = place.shape, shares.group, shares.high, shares.low, shares.size
+    shape, free, high, low, size = place.shape, shares.free, shares.high, shares.low, shares.size
+    far, least, left = shares.far, shares.wide, count
     for i in range(count):
-        group[i] = -1
+        free[i], far[i] = i, np.inf
     for g in range(groups):
-        first = start if g == 0 else _farthest(place, pool, count, g, shares)
+        chosen = start if g == 0 else _farthest(place, pool, left, g - 1, shares)
+        first = free[chosen]
         size[g] = 0
         for axis in range(shape[1]):
             low[g, axis] = high[g, axis] = place[pool[first], axis]
         _add(place, pool[first], first, g, shares)
+        _remove(free, chosen, left)
+        left -= 1
         own_low, own_high = low[g], high[g]
+        for i in range(count):
+            least[i] = -1.0
         while size[g] < k:
             best, chosen = np.inf, -1
-            for i in range(count):
-                if group[i] < 0:
+            for at in range(left):
+                i = free[at]
+                # The box only grows: who was not better before is not now. Rounding keeps the order of sums, too.
+                if least[i] < best:
                     wide = _widened(place, pool[i], own_low, own_high)
+                    least[i] = wide
                     if wide < best:
-                        best, chosen = wide, i
-            _add(place, pool[chosen], chosen, g, shares)
-    _give_rest(place, pool, count, groups, shares)
+                        best, chosen = wide, at
+            _add(place, pool[free[chosen]], free[chosen], g, shares)
+            _remove(free, chosen, left)
+            left -= 1
+    _give_rest(place, pool, left, groups, shares)
     cost = 0.0
     for g in range(groups):
         for axis in range(shape[1]):
@@ -217,7 +239,10 @@ def regroup(window, classes, place, values, limits, pace):
     """
     held, looked = window.held, window.looked
     width, k, most, room = place.shape[1], max(limits.k, 1), window.number.size, window.held.shape[1]
-    shares = _Shares(np.empty(room, np.int64), np.empty((5, width)), np.empty((5, width)), np.empty(5, np.int64))
+    shares = _Shares(
+        np.empty(room, np.int64), np.empty((5, width)), np.empty((5, width)), np.empty(5, np.int64),
+        np.empty(room, np.int64), np.empty(room), np.empty(room),
+    )  # fmt: skip
     pool, best_group = np.empty(room, np.int64), np.empty(room, np.int64)
     counts = np.zeros(limits.numerator.size, np.int64)
     trio, around, far = np.empty(3, np.int64), np.empty(pace.near, np.int64), np.empty(pace.near)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.loops.groups import all_safe
+from sequester.methods.class_guard.limits import safe
 from sequester.methods.mondrian.node_kernels import (
     acceptable,
     clear_leaf,
@@ -71,13 +71,17 @@ class Results(NamedTuple):
 
 
 class CutList(NamedTuple):
-    """Every cut of a leaf; keys and gain are for listing them."""
+    """Every cut of a leaf; keys and gain are for listing them.
+
+    ranked  (attributes, people) everybody of the node in the order of the codes: one sort serves all leaves
+    """
 
     score: NDArray[np.float64]
     axis: NDArray[np.int64]
     code: NDArray[np.int64]
     keys: NDArray[np.int64]
     gain: NDArray[np.float64]
+    ranked: NDArray[np.int64]
 
 
 class NodeUnits(NamedTuple):
@@ -86,6 +90,13 @@ class NodeUnits(NamedTuple):
     of: NDArray[np.int64]
     upper: NDArray[np.int64]
     all: NDArray[np.int64]
+
+
+class Sides(NamedTuple):
+    """Of the people of a leaf, in their order, the side of a cut that each is on (1: above), and those above it."""
+
+    of: NDArray[np.int64]
+    above: NDArray[np.int64]
 
 
 class _Trial(NamedTuple):
@@ -110,7 +121,7 @@ def _noise(seed, a, b, c):
 
 
 @helper(inline="always")
-def _rest_gains(rows, inside, size, axis, scale, cuts):
+def _rest_gains(rows, size, axis, scale, cuts):
     """What every cut of one attribute shortens in the others; the keys are its codes in order, with whose they are."""
     shape, first_leaf, position = rows.shape, scale.first_leaf, scale.position
     keys, gain = cuts.keys, cuts.gain
@@ -122,14 +133,14 @@ def _rest_gains(rows, inside, size, axis, scale, cuts):
         at = first_leaf[other]
         low, high = np.inf, -np.inf
         for i in range(size - 1):
-            place = position[at + rows[inside[keys[i] & _MASK], other]]
+            place = position[at + rows[keys[i] & _MASK, other]]
             low, high = min(low, place), max(high, place)
             gain[i] -= (i + 1) * min(high - low, 1.0)
         low, high = np.inf, -np.inf
         for i in range(size - 1, -1, -1):
             if i < size - 1:
                 gain[i] -= (size - i - 1) * min(high - low, 1.0)
-            place = position[at + rows[inside[keys[i] & _MASK], other]]
+            place = position[at + rows[keys[i] & _MASK, other]]
             low, high = min(low, place), max(high, place)
         full = size * min(high - low, 1.0)
         for i in range(size - 1):
@@ -137,26 +148,35 @@ def _rest_gains(rows, inside, size, axis, scale, cuts):
 
 
 @helper(inline="always")
-def _sort_codes(rows, inside, size, axis, keys):
-    """The codes of a leaf in one attribute, in order, each with whose it is; leaves are small."""
-    for i in range(size):
-        keys[i] = (np.int64(rows[inside[i], axis]) << _BITS) + i
-    for i in range(1, size):
-        item, j = keys[i], i
-        while j > 0 and keys[j - 1] > item:
-            keys[j] = keys[j - 1]
-            j -= 1
-        keys[j] = item
+def _rank_people(rows, people, ranked):
+    """The codes of a node in every attribute, in order, each with whose it is; nodes are small."""
+    for axis in range(rows.shape[1]):
+        keys = ranked[axis]
+        for p in range(people):
+            item, j = (np.int64(rows[p, axis]) << _BITS) + p, p
+            while j > 0 and keys[j - 1] > item:
+                keys[j] = keys[j - 1]
+                j -= 1
+            keys[j] = item
+
+
+@helper(inline="always")
+def _take_ranked(ranked, people, leaf_of, leaf, keys):
+    """Those of one leaf, in the same order."""
+    size = 0
+    for i in range(people):
+        keys[size] = ranked[i]
+        size += leaf_of[ranked[i] & _MASK] == leaf
 
 
 @helper
-def _list_cuts(rows, inside, size, k, scale, trial, cuts):
+def _list_cuts(rows, leaf_of, leaf, size, k, scale, trial, cuts):
     """Every cut of a leaf with k people on both sides and how much it shortens, in its attribute or (`wide`) in all."""
     cuts_axis, cuts_code, gain, score, shape = cuts.axis, cuts.code, cuts.gain, cuts.score, rows.shape
     first_leaf, position = scale.first_leaf, scale.position
-    count, keys = np.int64(0), cuts.keys
+    count, keys, ranked = np.int64(0), cuts.keys, cuts.ranked
     for axis in range(shape[1]):
-        _sort_codes(rows, inside, size, axis, keys)
+        _take_ranked(ranked[axis], shape[0], leaf_of, leaf, keys)
         lowest, highest = keys[0] >> _BITS, keys[size - 1] >> _BITS
         if lowest == highest:
             continue
@@ -164,7 +184,7 @@ def _list_cuts(rows, inside, size, k, scale, trial, cuts):
         origin, last = position[at + lowest], position[at + highest]
         full = min(last - origin, 1.0)
         if trial.wide:
-            _rest_gains(rows, inside, size, axis, scale, cuts)
+            _rest_gains(rows, size, axis, scale, cuts)
         for i in range(size - 1):
             code, following, below = keys[i] >> _BITS, keys[i + 1] >> _BITS, i + 1
             if code == following or below < k or size - below < k:
@@ -181,9 +201,12 @@ def _list_cuts(rows, inside, size, k, scale, trial, cuts):
 
 
 @helper(inline="always")
-def _take_sides(rows, inside, size, axis, code, whole, units, side):
-    """Who is above a cut; `whole` units go where most of their people are. Returns how many."""
-    units_all, units_of, upper = units.all, units.of, units.upper
+def _take_sides(rows, inside, size, axis, code, whole, units, sides):
+    """Who is above a cut; `whole` units go where most of their people are. Returns how many.
+
+    No branch depends on the side: the processor could not guess it.
+    """
+    units_all, units_of, upper, side, moving = units.all, units.of, units.upper, sides.of, sides.above
     if whole:
         for i in range(size):
             upper[units_of[inside[i]]] = units_all[units_of[inside[i]]] = 0
@@ -195,8 +218,20 @@ def _take_sides(rows, inside, size, axis, code, whole, units, side):
         p = inside[i]
         is_above = 2 * upper[units_of[p]] > units_all[units_of[p]] if whole else rows[p, axis] > code
         side[i] = 1 if is_above else 0
+        moving[above] = p
         above += side[i]
     return above
+
+
+@helper(inline="always")
+def _both_safe(inside, size, side, above, static, limits, counts):
+    """Whether both sides of a cut satisfy the static limits."""
+    shape = static.shape
+    counts[:] = 0
+    for i in range(size):
+        for view in range(shape[1]):
+            counts[side[i], static[inside[i], view]] += 1
+    return safe(counts[0], size - above, limits) and safe(counts[1], above, limits)
 
 
 @helper(inline="always")
@@ -269,15 +304,31 @@ def _best(score, cuts):
 
 
 @helper(inline="always")
-def _list_here(here, base, people, leaf_of, inside, side):
+def _list_here(here, base, people, leaf_of, inside):
     """Everybody who is in the table, to be moved to the first leaf; returns how many."""
     size = np.int64(0)
     for p in range(people):
         leaf_of[p] = -1
         if here[base + p]:
-            inside[size], side[size] = p, 1
+            inside[size] = p
             size += 1
     return size
+
+
+@helper(inline="always")
+def _forget(failed, listed):
+    """No cut of this node failed yet."""
+    for kind in range(failed.shape[0]):
+        for i in range(listed):
+            failed[kind, i] = False
+
+
+@helper(inline="always")
+def _failed_before(fails, best, undivided):
+    """Whether this cut of the undivided node failed in an earlier trial; what is tried now fails until it does not."""
+    before = undivided and fails[best]
+    fails[best] = fails[best] or undivided
+    return before
 
 
 @kernel
@@ -298,21 +349,27 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
     leaves, value, of = node.leaves, node.value, node.earlier.of
     cuts = CutList(
         np.zeros(most_cuts), np.zeros(most_cuts, np.int64), np.zeros(most_cuts, np.int64), np.zeros(most, np.int64),
-        np.zeros(most),
+        np.zeros(most), np.zeros((lineup.rows.shape[1], most), np.int64),
     )  # fmt: skip
-    inside, side, names = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most + 1, np.int64)
+    inside, names = np.zeros(most, np.int64), np.zeros(most + 1, np.int64)
+    sides = Sides(np.zeros(most, np.int64), np.zeros(most, np.int64))
     units = NodeUnits(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int64))
-    waiting, counts = np.zeros(most_leaves + 1, np.int64), np.zeros(limits.numerator.size, np.int64)
+    waiting, counts = np.zeros(most_leaves + 1, np.int64), np.zeros((2, limits.numerator.size), np.int64)
+    # Cuts of the whole node that failed, per kind of trial: all begin with the same people and list the same cuts, so
+    # that most of what they try was tried before.
+    failed = np.zeros((4, most_cuts), np.bool_)
     for n in range(spans.begin.size):
         base, people = begin[n], end[n] - begin[n]
         load_node(node, lineup, base, people, names)
         columns = node.shape[1]
         rows, static = lineup_rows[base : base + people].copy(), lineup_static[base : base + people].copy()
+        _rank_people(rows, people, cuts.ranked)
         _number_units(lineup.unit, base, people, units.of, names)
         for number in range(ways.wide.size):
+            fails = failed[(2 if whole[number] else 0) + (1 if hopeful[number] else 0)]
             clear_leaf(leaves, columns, 0)
-            size = _list_here(lineup.here, base, people, leaves.of, inside, side)
-            move_people(value, of, columns, leaves, inside, size, side, (np.int64(-1), np.int64(0)))
+            size = _list_here(lineup.here, base, people, leaves.of, inside)
+            move_people(value, of, columns, leaves, inside, size, (np.int64(-1), np.int64(0)))
             count, top = np.int64(1), np.int64(1)
             waiting[0] = 0
             while top > 0:
@@ -323,27 +380,31 @@ def search_nodes(spans, lineup, required, limits, scale, ways, results):
                     continue
                 chance = ways.seed + 1000003 * number + 7919 * spans_number[n] + 104729 * leaf
                 trial = _Trial(wide[number], noise[number], chance)
-                listed = _list_cuts(rows, inside, size, k, scale, trial, cuts)
+                listed = _list_cuts(rows, leaves.of, leaf, size, k, scale, trial, cuts)
+                if count == 1 and number == 0:
+                    _forget(failed, listed)
                 for _ in range(ways.tries):
                     best = _best(cuts.score, listed)
                     if best < 0:
                         break
                     cuts.score[best] = -1.0
-                    above = _take_sides(
-                        rows, inside, size, cuts.axis[best], cuts.code[best], whole[number], units, side
-                    )
-                    if above < k or size - above < k:
+                    if _failed_before(fails, best, count == 1):
                         continue
-                    if not all_safe(inside, size, side, np.int64(2), static, limits, counts):
+                    above = _take_sides(
+                        rows, inside, size, cuts.axis[best], cuts.code[best], whole[number], units, sides
+                    )
+                    few = above < k or size - above < k
+                    if few or not _both_safe(inside, size, sides.of, above, static, limits, counts):
                         continue
                     clear_leaf(leaves, columns, count)
-                    move_people(value, of, columns, leaves, inside, size, side, (leaf, count))
+                    move_people(value, of, columns, leaves, sides.above, above, (leaf, count))
                     if acceptable(node, required, inside, size, (leaf, count), count + 1, hopeful[number]):
+                        fails[best] = fails[best] and count > 1
                         waiting[top], waiting[top + 1] = leaf, count
                         top += 2
                         count += 1
                         break
-                    move_people(value, of, columns, leaves, inside, size, side, (count, leaf))
+                    move_people(value, of, columns, leaves, sides.above, above, (count, leaf))
             total = _loss(rows, leaves, people, count, scale)
             if total < known[n] - _SAME:
                 _keep(cost[n], results.label, total, leaves.of, people, slot[n])

@@ -107,7 +107,9 @@ def _leaving(task: PodTask) -> float:
 
 def _beside(task: PodTask, types: Types, people: Singles, benches: Benches) -> Benches:
     """These pods, and those of everybody who is in none of them."""
-    rest = np.setdiff1d(np.arange(len(task)), benches.taken[benches.taken >= 0])
+    free = np.ones(len(task), np.bool_)
+    free[benches.taken[benches.taken >= 0]] = False
+    rest = np.flatnonzero(free)
     if len(rest) == len(task):
         return _within_budget(task, types, people)
     if len(rest):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import numbered
 from sequester.history.seats import Seats
 
 Numbers = NDArray[np.int32]
@@ -22,7 +23,7 @@ class Types:
         seats: dict[int, dict[int, int]] = {}
         if len(before):
             width = int(before.seat.max()) + 1
-            _, first = np.unique(before.type.astype(np.int64) * width + before.seat, return_index=True)
+            _, first, _ = numbered(before.type.astype(np.int64) * width + before.seat)
             columns = (before.type[first].tolist(), before.seat[first].tolist(), label[first].tolist())
             for kind, seat, own in zip(*columns, strict=True):
                 seats.setdefault(kind, {})[seat] = own

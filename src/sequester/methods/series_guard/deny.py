@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, hstack
+from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sequester.deferred import coo_array, csc_array, hstack, linprog
 from sequester.methods.series_guard.proposed import Mask, ProposedRelease, WatchedView
 
+Longs = NDArray[np.int64]
+
 _NOISE = 1e-6
+
+_SOLVED = 10_000
+"""Unknowns of a program, about: one program of everything takes far longer than many."""
 
 
 def undeniable(proposed: ProposedRelease, view: WatchedView, live: Mask) -> Mask:
@@ -50,17 +57,40 @@ def undeniable(proposed: ProposedRelease, view: WatchedView, live: Mask) -> Mask
         (np.ones(len(row)), (row.ravel(), np.concatenate(matrix_columns))), shape=(len(used), len(t))
     ).tocsc()
     upper = np.where(bounded[s], view.numerator[s] * proposed.size[rows[t]] / view.denominator, np.inf)
-    beyond = np.flatnonzero(over[rows[t], s])
+    price = np.zeros(proposed.blocks)
+    for own in _batches(proposed.component[rows[t]]):
+        more = over[rows[t[own]], s[own]]
+        excess = _excess(matrix[:, own], totals[used], upper[own], np.flatnonzero(more))
+        if excess is None:
+            # Also when the solver gives up: what is not known to be safe is not.
+            bad[proposed.block[rows[t[own]]]] = True
+        else:
+            price += np.bincount(proposed.block[rows[t[own[more]]]], weights=excess, minlength=proposed.blocks)
+    return np.asarray(bad | (price > _NOISE))
+
+
+def _batches(component: NDArray[np.int32]) -> Iterator[Longs]:
+    """Unknowns of whole components, about so many at a time."""
+    if len(component) <= _SOLVED:
+        yield np.arange(len(component))
+        return
+    order = np.argsort(component, kind="stable")
+    size = np.bincount(component)
+    begin = np.cumsum(size) - size
+    ends = begin[np.flatnonzero(np.diff(begin // _SOLVED, prepend=0))]
+    yield from (part for part in np.split(order, ends) if len(part))
+
+
+def _excess(matrix: csc_array, total: Longs, upper: NDArray[np.float64], beyond: Longs) -> NDArray[np.float64] | None:
+    """What exceeds the upper bounds of some unknowns in a solution that exceeds them least; None without any."""
+    lines, row = np.unique(matrix.indices, return_inverse=True)
+    matrix = csc_array((matrix.data, row.ravel(), matrix.indptr), shape=(len(lines), matrix.shape[1]))
+    unknowns = matrix.shape[1]
     found = linprog(
-        np.concatenate([np.zeros(len(t)), np.ones(len(beyond))]),
+        np.concatenate([np.zeros(unknowns), np.ones(len(beyond))]),
         A_eq=hstack([matrix, matrix[:, beyond]], format="csc"),
-        b_eq=totals[used],
-        bounds=np.column_stack([np.zeros(len(t) + len(beyond)), np.append(upper, np.full(len(beyond), np.inf))]),
+        b_eq=total[lines],
+        bounds=np.column_stack([np.zeros(unknowns + len(beyond)), np.append(upper, np.full(len(beyond), np.inf))]),
         method="highs-ds",
     )
-    if found.status != 0:
-        # Also when the solver gives up: what is not known to be safe is not.
-        bad[proposed.block[rows]] = True
-        return bad
-    price = np.bincount(proposed.block[rows[t[beyond]]], weights=found.x[len(t) :], minlength=proposed.blocks)
-    return np.asarray(price > _NOISE)
+    return np.asarray(found.x[unknowns:]) if found.status == 0 else None

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array, hstack
-from scipy.sparse.csgraph import connected_components
 
+from sequester.deferred import connected_components, coo_array, csr_array, hstack, linprog
 from sequester.history.label import Labels
 from sequester.methods.series_guard.proposed import Longs, Mask, ProposedRelease
 

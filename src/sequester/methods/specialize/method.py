@@ -48,5 +48,5 @@ def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> 
 
 
 METHOD = Method(
-    "specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain, by_levels=True, most=100_000
+    "specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain, by_levels=True, most=5_000
 )

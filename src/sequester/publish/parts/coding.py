@@ -15,7 +15,6 @@ from sequester.ingest.encode import encode
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.rows import join_hashes, split_hashes
 from sequester.publish.census import Identified
-from sequester.publish.distinct import check_distinct
 from sequester.publish.parts.division import codes_of
 from sequester.publish.parts.errand import Errand, narrow
 
@@ -32,7 +31,7 @@ class Coder:
         """The same rows, dealt."""
         errand = self.errand
         snapshot = encode(rows, errand.policy, hierarchies=errand.domains)
-        people = Identified.of(errand.ledger_of(0), snapshot, errand.policy)
+        people = Identified.of(errand.parts.open(0), snapshot, errand.policy)
         high, low = split_hashes(people.hashes)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
             PART: pa.array(errand.division.part_of(codes_of(snapshot.quasi_names, snapshot.quasi))),
@@ -51,6 +50,17 @@ class Coder:
         return pa.table(columns)
 
 
+def twins(errand: Errand, count: int) -> DataError:
+    """The error for people who are in the table twice, or in two parts."""
+    names = ", ".join(errand.division.grid.names)
+    who = "1 person is" if count == 1 else f"{count:,} people are"
+    message = (
+        f"{who} in the table twice, or with other values of {names} than when first published; correct the rows, or "
+        "put back what does not change"
+    )
+    return DataError(Problem(message, column=errand.policy.person, rows=count))
+
+
 def identified(errand: Errand, part: int) -> Identified:
     """The people of a part, by their hashes: whatever order their rows came in, it is the same."""
     rows = read_dealt(errand.dealt, part)
@@ -61,8 +71,10 @@ def identified(errand: Errand, part: int) -> Identified:
     high, low = rows[_HIGH].to_numpy(), rows[_LOW].to_numpy()
     order = np.lexsort((low, high))
     rows = rows.take(pa.array(order))
-    hashes = join_hashes(high[order], low[order])
-    check_distinct(hashes)
+    high, low = high[order], low[order]
+    if again := int(np.count_nonzero((high[1:] == high[:-1]) & (low[1:] == low[:-1]))):
+        raise twins(errand, again)
+    hashes = join_hashes(high, low)
     return Identified(_snapshot(errand, rows, hashes), hashes, hashes, rows[_DIGEST].to_numpy())
 
 

@@ -23,9 +23,11 @@ from sequester.ingest.read import read
 from sequester.ledger import Ledger
 from sequester.ledger.parts import Shelf
 from sequester.ledger.state import HASH, Draft, Entry
+from sequester.log import Progress, Stages
 from sequester.metrics.sketch import Sketch, sizes_of, sketch
 from sequester.policy.model import Policy
-from sequester.publish.commit import facts_of, settle, step, sweep, where_of, with_facts
+from sequester.publish import commit
+from sequester.publish.commit import facts_of, settle, sweep, where_of, with_facts
 from sequester.publish.files import draft_of, flush, show_folder
 from sequester.publish.parts.gather import measurement_of_parts
 from sequester.publish.parts.prepare import InParts
@@ -34,11 +36,15 @@ from sequester.publish.plan import Plan
 from sequester.publish.repeated import stale
 from sequester.publish.reporting import axes_of, public_page, told_of
 
+_STAGES = ("writing", "recording")
+_SHARES = (0.7, 0.3)
 # Pictures are drawn from the first rows of the release, which are in an order that was drawn.
 _DRAWN = 200_000
 
 
-def commit_parts(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> LargeRelease:
+def commit_parts(
+    ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress: Progress | None = None
+) -> LargeRelease:
     """Publish a plan of a release in parts; nothing is published that the ledger does not know."""
     parts = plan.parts
     if parts is None:
@@ -48,25 +54,29 @@ def commit_parts(ledger: Ledger, plan: Plan, policy: Policy, folder: Path) -> La
         raise stale(earlier, plan)
     place, shelf = folder / policy.series / plan.folder, Shelf(ledger.place)
     release = LargeRelease(parts, measurement=measurement_of_parts(parts.made), policy=policy, facts=facts_of(plan))
-    step("before writing")
+    tell = Stages("publish", _STAGES, progress, shares=_SHARES)
+    tell(0)
+    commit.step("before writing")
     sweep(place.parent)
     shelf.sweep(len(earlier))
     draft = draft_of(place)
     with _gone_on_failure(draft, shelf.of_release(plan.number)):
         files, drawn = _write(draft, release, parts, earlier)
-        step("written")
+        commit.step("written")
+        tell(1)
         shelf.put(plan.number, parts.errand.recorded, parts.listed)
-        step("shelved")
+        commit.step("shelved")
         kept = {"folder": where_of(ledger, place), "published": drawn.to_dict()}
         recorded = with_facts(
             _nobody(plan, parts, policy), plan, policy, kept=kept, files=files, data=parts.files[0].name
         )
         entry = ledger.begin_parts(recorded, parts.listed)
-    step("begun")
+    commit.step("begun")
     show_folder(place)
-    step("shown")
+    commit.step("shown")
     settle(ledger, entry, place)
-    step("finished")
+    commit.step("finished")
+    tell.done(release=plan.number)
     release.folder = place
     return release
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from sequester.attacks.attack import Audited
 from sequester.domain.hierarchy import Hierarchy
-from sequester.ledger.aliases import Aliases
-from sequester.ledger.key import Key
-from sequester.ledger.part_ledger import PartLedger
-from sequester.ledger.parts import PartList, PartStore, Shelf
-from sequester.ledger.place import Place
-from sequester.ledger.state import Entry
-from sequester.ledger.store import Versions
+from sequester.ledger.part_ledger import Parts
 from sequester.policy.model import Policy
 from sequester.publish.parts.division import Division
 
@@ -32,12 +26,10 @@ class Errand:
     division   of its people into parts, in these domains
     spill      the private folder for what is in between
     slices     in how many files the release is written
-    entries    the releases before, `lists` their parts, `versions` their domains as text
+    parts      what the ledger has of them
     """
 
     policy: Policy
-    place: Place
-    secret: bytes = field(repr=False)
     number: int
     name: str
     seed: int
@@ -46,11 +38,7 @@ class Errand:
     division: Division
     spill: Path
     slices: int
-    entries: tuple[Entry, ...]
-    lists: tuple[PartList, ...]
-    versions: Versions
-    aliases: Aliases
-    facts: Mapping[str, str]
+    parts: Parts
     audited: Audited | None = None
 
     @property
@@ -81,12 +69,6 @@ class Errand:
     def folders(self) -> tuple[Path, ...]:
         """All of them."""
         return (self.dealt, self.recorded, self.rows, self.people, self.written)
-
-    def ledger_of(self, part: int) -> PartLedger:
-        """What is known of one part."""
-        cards = [listed.cards[part] for listed in self.lists]
-        store = PartStore(Shelf(self.place), part, self.entries, cards, self.versions)
-        return PartLedger(store, self.facts, Key(self.secret), self.aliases)
 
 
 def narrow(codes: NDArray[np.int32], size: int) -> pa.Array:

@@ -74,7 +74,7 @@ class Maker:
     def __call__(self, part: int) -> MadePart:
         """Make, judge and write down one part."""
         errand = self.errand
-        policy, ledger = errand.policy, errand.ledger_of(part)
+        policy, ledger = errand.policy, errand.parts.open(part)
         state = ledger.load()
         people = identified(errand, part)
         number = ledger.match(people.hashes) if state.people else np.full(len(people.hashes), -1, np.int64)
@@ -117,7 +117,7 @@ class Maker:
     def _record(self, part: int, candidate: Candidate) -> Card:
         """Write what the ledger will keep of this part."""
         errand = self.errand
-        ledger = errand.ledger_of(part)
+        ledger = errand.parts.open(part)
         draft = draft_of_release(
             ledger, candidate, errand.policy, name=errand.name, head=errand.head, number=errand.number
         )

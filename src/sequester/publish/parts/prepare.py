@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +26,13 @@ from sequester.ingest.source import Wanted
 from sequester.ingest.survey import Observed, Surveyor
 from sequester.ingest.validate import missing_columns
 from sequester.ledger import Ledger
-from sequester.ledger.parts import PartList, Shelf
-from sequester.ledger.store import domains_by_release
+from sequester.ledger.part_ledger import Parts
+from sequester.ledger.parts import PartList
 from sequester.log import Stages, tell
 from sequester.policy.model import Policy
-from sequester.publish.parts.coding import Coder
+from sequester.processes import unwritten
+from sequester.publish.parts.choose import spill_of
+from sequester.publish.parts.coding import Coder, twins
 from sequester.publish.parts.division import Division, Grid
 from sequester.publish.parts.errand import Errand
 from sequester.publish.parts.gather import (
@@ -49,6 +51,8 @@ from sequester.publish.strangers import check_known
 Progress = Callable[[str, int, int], None]
 
 _STAGES = ("reading", "dealing out", "making parts", "comparing people", "writing")
+# Of the time of a whole plan, about, at ten million rows.
+_SHARES = (0.03, 0.15, 0.65, 0.02, 0.15)
 # Memory of one process per row of a part, measured with eight quasi-identifiers by pods (benchmark `scale`).
 _NEED = 2_500
 # Hashes of so many people are compared at a time.
@@ -83,14 +87,12 @@ class Workshop:
     def __init__(self, ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> None:
         self.ledger, self.policy, self.work = ledger, policy, work
         self.entries = tuple(ledger.releases())
-        self._tell = Stages("publish", _STAGES, progress)
-        self._progress = progress
-        self.shelf = Shelf(ledger.place)
+        self._tell = Stages("publish", _STAGES, progress, shares=_SHARES)
         self._keep = contextlib.ExitStack()
         options = policy.engine
-        base = ledger.place.file.resolve() if options.spill is None else policy.path(options.spill) / ledger.place.name
-        base.parent.mkdir(parents=True, exist_ok=True)
-        self.spill = self._keep.enter_context(draft_beside(base.with_name(f"{base.name}.spill")))
+        place = spill_of(policy, ledger.place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self.spill = self._keep.enter_context(draft_beside(place))
         self.engine: Engine = engine_of(options, Room.of(options, self.spill), work.source)
         self._keep.callback(self.engine.close)
 
@@ -134,21 +136,17 @@ class Workshop:
 
     def _errand(self, rows: Any) -> Errand:
         ledger, policy, work, entries = self.ledger, self.policy, self.work, self.entries
-        versions = ledger.texts
-        domains = domains_by_release(versions, len(entries))
-        before = domains[-1] if entries else {}
-        lists = self.shelf.lists(entries)
+        parts = Parts.of(ledger)
+        before = ledger.domains()
         observed, spread, cells = self._survey(rows, before)
         now = {name: one.domain for name, one in observed.items()}
-        if lists:
-            division = Division.from_dict(lists[-1].division).within(before, now)
+        if parts.lists:
+            division = Division.from_dict(parts.lists[-1].division).within(before, now)
         else:
             division = self._divide(rows, observed, spread, cells)
         tell("publish", "divides", rows=rows.count, parts=division.parts)
         return Errand(
             policy=policy,
-            place=ledger.place,
-            secret=ledger.key.lend(),
             number=len(entries) + 1,
             name=work.name,
             seed=work.seed,
@@ -157,11 +155,7 @@ class Workshop:
             division=division,
             spill=self.spill,
             slices=max(1, -(-rows.count // ROWS)),
-            entries=entries,
-            lists=tuple(lists),
-            versions=versions,
-            aliases=ledger.life.aliases(),
-            facts={"series": policy.series, "after_genesis": ledger.head},
+            parts=parts,
             audited=work.audited,
         )
 
@@ -176,8 +170,7 @@ class Workshop:
         problems: list[Problem] = []
         names = (*self.policy.quasi_identifiers, *self.policy.sensitive, *self.policy.insensitive)
         for place, name in enumerate(names):
-            if self._progress is not None:
-                self._progress("reading", place, len(names))
+            _show(self._tell.part(0), _STAGES[0], place, len(names))
             found = self.engine.distinct(rows, name)
             try:
                 observed[name] = surveyor.observe(name, found[CELL])
@@ -221,7 +214,9 @@ class Workshop:
     def _made(self, errand: Errand) -> tuple[MadePart, ...]:
         self._tell(2)
         parts = range(errand.division.parts)
-        largest = max((self.policy.engine.part, *(card.people for listed in errand.lists for card in listed.cards)))
+        largest = max(
+            (self.policy.engine.part, *(card.people for listed in errand.parts.lists for card in listed.cards))
+        )
         made = self._all(Maker(errand), parts, need=largest * _NEED)
         return tuple(sorted(made, key=lambda part: part.card.part))
 
@@ -230,22 +225,40 @@ class Workshop:
         done = []
         for result in self.engine.each(work, list(items), need=need):
             done.append(result)
-            if self._progress is not None:
-                self._progress(_STAGES[2] if isinstance(result, MadePart) else _STAGES[4], len(done), len(items))
+            stage = 2 if isinstance(result, MadePart) else 4
+            _show(self._tell.part(stage), _STAGES[stage], len(done), len(items))
         return done
 
     def _refuse_twins(self, errand: Errand, made: Sequence[MadePart]) -> None:
         """Stop where somebody is in several parts."""
         ever = sum(part.card.people for part in made)
         ranges = max(1, -(-ever // _COMPARED))
-        twins = sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64))
-        if twins:
-            names = ", ".join(errand.division.grid.names)
-            message = (
-                f"{'1 person is' if twins == 1 else f'{twins:,} people are'} in the table twice, or have other values "
-                f"of {names} than when they were first published; correct the rows, or put back what does not change"
-            )
-            raise DataError(Problem(message, column=self.policy.person, rows=twins))
+        if again := sum(self.engine.each(Twins(errand, ranges), list(range(ranges)), need=_COMPARED * 64)):
+            raise twins(errand, again)
+
+
+def _show(progress: Progress | None, what: str, done: int, of: int) -> None:
+    if progress is not None:
+        progress(what, done, of)
+
+
+@contextlib.contextmanager
+def at_work(ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> Iterator[Workshop]:
+    """A workshop of which nothing is left when the work fails; a full disk is told as what it is."""
+    failure = shop = None
+    try:
+        shop = Workshop(ledger, policy, work, progress=progress)
+        yield shop
+    except OSError as error:
+        failure = DataError(unwritten(error))
+    except BaseException:
+        if shop is not None:
+            shop.close()
+        raise
+    if failure is not None:
+        if shop is not None:
+            shop.close()
+        raise failure
 
 
 def told_by_parts(parts: InParts, policy: Policy, *, everybody_is_new: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sequester.errors import GuaranteeError
+from sequester.errors import DataError, GuaranteeError
 from sequester.metrics.loss import ail, column_losses, ncp
 from sequester.policy.model import Policy
 from sequester.policy.variation import Numbers
@@ -180,7 +180,8 @@ def try_variant(
         for number, plan in enumerate(planned(variant.policy, waves, ledger, new=new), 1):
             done.append(_figures(plan))
             tell(number)
-    except GuaranteeError as error:
+    except (GuaranteeError, DataError) as error:
+        # The waves are right, all were compared before: data are wrong only beside what this variant itself published.
         number = len(done) + 1
         why = f"{_called(number, waves[number - 1].name)}: {error}"
     return Trial.of(variant, waves=tuple(done), why=why, seconds=time.process_time() - began)
