@@ -39,13 +39,9 @@ class Dealer:
 
     def deal(self, rows: pa.Table) -> None:
         """Write rows to the files of their parts."""
-        part = rows[PART].to_numpy()
-        order = np.argsort(part, kind="stable")
-        rows = rows.drop_columns(PART).take(pa.array(order)).combine_chunks()
-        parts, first = np.unique(part[order], return_index=True)
-        for number, begin, end in zip(parts.tolist(), first.tolist(), [*first[1:].tolist(), len(part)], strict=True):
-            self._writer(number, rows.schema).write_table(rows.slice(begin, end - begin))
-        self.count += len(part)
+        for number, some in _by_part(rows):
+            self._writer(number, some.schema).write_table(some)
+        self.count += rows.num_rows
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchStreamWriter:
         if part not in self._writers:
@@ -60,14 +56,20 @@ def packed(rows: pa.Table) -> Iterator[Packed]:
 
     In these bytes every column keeps its type; what carries them need not know it.
     """
+    for number, some in _by_part(rows):
+        for at in range(0, some.num_rows, _PACKED):
+            few = some.slice(at, _PACKED)
+            yield number, few.num_rows, _to_bytes(few)
+
+
+def _by_part(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of every part that has any."""
     part = rows[PART].to_numpy()
     order = np.argsort(part, kind="stable")
     rows = rows.drop_columns(PART).take(pa.array(order)).combine_chunks()
     parts, first = np.unique(part[order], return_index=True)
     for number, begin, end in zip(parts.tolist(), first.tolist(), [*first[1:].tolist(), len(part)], strict=True):
-        for at in range(begin, end, _PACKED):
-            count = min(_PACKED, end - at)
-            yield number, count, _to_bytes(rows.slice(at, count))
+        yield number, rows.slice(begin, end - begin)
 
 
 def _to_bytes(rows: pa.Table) -> bytearray:

@@ -73,7 +73,12 @@ class DuckEngine:
 
     def distinct(self, rows: ParquetRows, column: str) -> pa.Table:
         """Different cells and their rows."""
-        return self._ask(f"SELECT {_quoted(column)} AS {CELL}, count(*) AS {COUNT} FROM rows GROUP BY ALL", rows, {})
+        sql = f"SELECT {_quoted(column)} AS {CELL}, count(*) AS {COUNT} FROM rows GROUP BY ALL"
+        found = self._ask(sql, rows, {})
+        kind = _opened(rows.files[0]).schema_arrow.field(column).type
+        # DuckDB gives times in its own zone, and a day begins elsewhere.
+        zoned = pa.types.is_timestamp(found[CELL].type) and pa.types.is_timestamp(kind) and kind.tz is not None
+        return found.set_column(0, CELL, found[CELL].cast(pa.timestamp("us", kind.tz))) if zoned else found
 
     def column(self, rows: ParquetRows, column: str) -> pa.ChunkedArray:
         """One column, in the order of the rows."""

@@ -70,18 +70,11 @@ def opened(path: Path) -> parquet.ParquetFile:
     return quietly(lambda: parquet.ParquetFile(path), lambda _: _damaged(path))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Cells:
-    """Counts the different cells of a column in some pieces."""
-
-    column: str
-
-    def __call__(self, pieces: Sequence[Piece]) -> pa.Table:
-        """Every cell, and how many rows have it."""
-        found = [
-            _counted(table[self.column]) for piece in pieces for table in read_piece(piece, (self.column,)) if table
-        ]
-        return added(found, (CELL,))
+def cells_of(item: tuple[str, Sequence[Piece]]) -> tuple[str, pa.Table]:
+    """The different cells of a column in some pieces, and how many rows have each; with the name of the column."""
+    column, pieces = item
+    found = [_counted(table[column]) for piece in pieces for table in read_piece(piece, (column,))]
+    return column, added(found, (CELL,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,10 +103,8 @@ class Steps:
 
 def added(counted: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     """Counts of several tables together, by these columns, or by all but the count."""
-    table = pa.concat_tables(counted, promote_options="permissive")
+    table = _together(counted)
     names = list(keys) or [name for name in table.column_names if name != COUNT]
-    if not names:
-        return pa.table({COUNT: [pc.sum(table[COUNT]).as_py() or 0]})
     total = table.group_by(names, use_threads=False).aggregate([(COUNT, "sum")])
     return total.select([*names, f"{COUNT}_sum"]).rename_columns([*names, COUNT])
 
@@ -140,7 +131,7 @@ def _read(stretch: Stretch, columns: Sequence[str], rows: int) -> Iterator[pa.Ta
 def _together(tables: Sequence[pa.Table]) -> pa.Table:
     if len(tables) == 1:
         return tables[0]
-    mixed = Problem("has columns with values of several types; make each one type")
+    mixed = Problem("the files have columns with values of several types; make each one type")
     return quietly(lambda: pa.concat_tables(tables, promote_options="permissive"), lambda _: mixed)
 
 

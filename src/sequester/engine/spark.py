@@ -20,7 +20,7 @@ import pyarrow as pa
 from sequester.engine.dealt import PACKED, Packed, packed, read_words
 from sequester.engine.duck import DuckEngine, ParquetRows
 from sequester.engine.engine import CELL, COUNT, PART, Coder, Room
-from sequester.engine.pieces import Cells, Piece, Steps, added, pieces_of, read_piece
+from sequester.engine.pieces import Piece, Steps, added, cells_of, pieces_of, read_piece
 from sequester.engine.spark_jobs import run_each, run_job
 from sequester.engine.spark_session import lease
 from sequester.engine.staged import stage
@@ -46,7 +46,9 @@ _WRITTEN = "the table cannot be copied by Spark; look whether it can be read the
 
 @dataclass(frozen=True)
 class SparkRows(ParquetRows):
-    """A table in files that all machines see."""
+    """A table in files that all machines see; of the columns that `repeats` names cells repeat."""
+
+    repeats: tuple[str, ...] = ()
 
     @cached_property
     def pieces(self) -> list[Piece]:
@@ -64,6 +66,7 @@ class SparkEngine:
         self._lease = lease(master, session)
         self._context = self._lease.session.sparkContext
         self._files = DuckEngine(room)
+        self._cells: dict[str, pa.Table] = {}
 
     def open(self, source: Any, wanted: Wanted, *, form: Input) -> SparkRows:
         """A frame, a table of the catalog, or whatever else is a table; what is not Parquet is copied."""
@@ -71,16 +74,22 @@ class SparkEngine:
         if frame is not None:
             return self._copied(frame, wanted)
         if files := _delimited(source):
-            copies = self.each(_Copy(self._copy(), wanted, form), list(enumerate(files)))
-            if not any([copy is not None for copy in copies]):
+            copies = list(self.each(_Copy(self._copy(), wanted, form), list(enumerate(files))))
+            if not any(copies):
                 raise DataError("the table has no rows")
             source = self._copy()
         rows = self._files.open(source, wanted, form=form)
-        return SparkRows(rows.files, rows.names, rows.count, rows.columns)
+        return _rows(rows, rows.names, wanted)
 
     def distinct(self, rows: SparkRows, column: str) -> pa.Table:
-        """Different cells and their rows."""
-        return added(list(self.each(Cells(column), self._shares(rows))), (CELL,))
+        """Different cells and their rows; of all columns whose cells repeat, when the first is asked for."""
+        if column not in self._cells:
+            columns = [column, *(name for name in rows.repeats if name != column and name not in self._cells)]
+            found: dict[str, list[pa.Table]] = {name: [] for name in columns}
+            for name, cells in self.each(cells_of, [(name, share) for name in columns for share in self._shares(rows)]):
+                found[name].append(cells)
+            self._cells |= {name: added(tables, (CELL,)) for name, tables in found.items()}
+        return self._cells[column]
 
     def column(self, rows: SparkRows, column: str) -> pa.ChunkedArray:
         """One column, in the order of the files."""
@@ -92,18 +101,17 @@ class SparkEngine:
 
     def deal(self, rows: SparkRows, coder: Coder, folder: Path) -> int:
         """Tasks code, Spark brings rows together and writes them; returns how many."""
-        from pyspark.sql import Observation, functions
-
         pieces, columns, session = list(enumerate(rows.pieces)), rows.columns, self._lease.session
 
         def write() -> int:
-            counted = Observation()
-            coded = self._context.parallelize(pieces, len(pieces)).flatMap(lambda one: _coded(coder, *one, columns))
+            coded = self._context.parallelize(pieces, len(pieces)).flatMap(
+                lambda one: _coded(coder, one[0], one[1], columns)
+            )
             frame = session.createDataFrame(coded, PACKED, verifySchema=False)
-            frame = frame.observe(counted, functions.sum(COUNT).alias(COUNT))
             frame = frame.repartition(PART) if len(pieces) > _TASKS else frame
             frame.write.mode("append").partitionBy(PART).option("compression", "none").parquet(_address(folder))
-            return int(counted.get[COUNT] or 0)
+            # What is there: tasks that were done again are counted once.
+            return int(session.read.parquet(_address(folder)).agg({COUNT: "sum"}).first()[0])
 
         count = run_job(self._context, write)
         refused = [pickle.loads(word) for word in read_words(folder, _REFUSED)]
@@ -147,7 +155,7 @@ class SparkEngine:
         if not chosen:
             return SparkRows((), names, 0, ())
         copy = _plain(frame, [names.index(name) for name in chosen]).toDF(*chosen)
-        writer, folder = copy.write.option("compression", "lz4"), self._copy()
+        writer, folder = copy.write.mode("append").option("compression", "lz4"), self._copy()
         failed = None
         try:
             run_job(self._context, lambda: writer.parquet(_address(folder)))
@@ -159,8 +167,7 @@ class SparkEngine:
             raise failed
         if not parquet_files(folder):
             return SparkRows((), names, 0, tuple(chosen))
-        rows = self._files.open(folder, wanted, form=Input())
-        return SparkRows(rows.files, names, rows.count, rows.columns)
+        return _rows(self._files.open(folder, wanted, form=Input()), names, wanted)
 
     def _copy(self) -> Path:
         """Where a table is copied to."""
@@ -202,6 +209,11 @@ def _coded(coder: Coder, number: int, piece: Piece, columns: Sequence[str]) -> I
         if kind != "done" or what is None:
             return
         yield from what
+
+
+def _rows(rows: ParquetRows, names: tuple[str, ...], wanted: Wanted) -> SparkRows:
+    repeats = tuple(name for name in rows.columns if name in wanted.repeats)
+    return SparkRows(rows.files, names, rows.count, rows.columns, repeats)
 
 
 def _delimited(source: Any) -> list[Path]:

@@ -23,8 +23,8 @@ _OFTEN = 0.02
 # Spark ends a worker of Python that goes on after its job was cancelled, four seconds later.
 _LONGEST = 30.0
 _FAILED = (
-    "the work in Spark was cancelled, or its workers ended; nothing was published. Workers need this Python and package "
-    "(PYSPARK_PYTHON), enough memory, and the folders of the ledger and of `engine.spill`; Spark's own log says more"
+    "the work in Spark was cancelled, or its workers ended; nothing was published. Workers need this Python and "
+    "package (PYSPARK_PYTHON), enough memory, and the folders of ledger and spill; Spark's own log says more"
 )
 _MEMORY = "there is not enough memory in Spark; give its workers more, or make smaller parts (`engine.part`)"
 
@@ -82,6 +82,19 @@ class Job:
         return sum(stage.numActiveTasks for stage in stages if stage is not None)
 
 
+class _Answers:
+    """Lists of answers, put together as tasks end; how Spark wants to be told how that is done."""
+
+    def zero(self, value: list[Any]) -> list[Any]:
+        """Nothing yet."""
+        return []
+
+    def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802 - as Spark calls it
+        """Both."""
+        value1.extend(value2)
+        return value1
+
+
 def run_job(context: Any, call: Callable[[], Result]) -> Result:
     """What a call of Spark returns; interrupted or failed, it leaves no task behind."""
     job = Job(context, call)
@@ -94,19 +107,7 @@ def run_job(context: Any, call: Callable[[], Result]) -> Result:
 
 def run_each(context: Any, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Results of work on every item, as they are done. The first error ends everything."""
-    from pyspark.accumulators import AccumulatorParam
-
-    class Answers(AccumulatorParam[list[Any]]):
-        """Answers of tasks, collected as each task ends."""
-
-        def zero(self, value: list[Any]) -> list[Any]:
-            return []
-
-        def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:
-            value1.extend(value2)
-            return value1
-
-    answers = context.accumulator([], Answers())
+    answers = context.accumulator([], _Answers())
 
     def task(item: Item) -> None:
         answers.add([answer_of(work, item)])

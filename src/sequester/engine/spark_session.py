@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,9 @@ from sequester.errors import DataError, MissingLibrary
 _EXTRA = "tables of Spark need the extra `spark`: pip install 'sequester[spark]'"
 _JAVA = "Spark needs Java 17 or newer, which is not here; install it, or set JAVA_HOME to where it is"
 _BEGIN = "Spark could not be started; check `engine.master`, and try `pyspark --master ...` on its own to see why"
-_CONNECT = "sessions of Spark Connect have no workers that can be reached from here; use one of a cluster, or a table name"
+_CONNECT = (
+    "sessions of Spark Connect have no workers that can be reached from here; use one of a cluster, or a table name"
+)
 _TWICE = "the session of Spark does work twice to be faster (spark.speculation); parts are files, so turn it off"
 _LOCAL = "local[*]"
 
@@ -76,12 +80,10 @@ def lease(master: str | None, session: Any = None) -> Lease:
 
 def _library() -> Any:
     try:
-        from pyspark import sql
+        return import_module("pyspark.sql")
     except ImportError:
-        sql = None
-    if sql is None:
-        raise MissingLibrary(_EXTRA)
-    return sql
+        pass
+    raise MissingLibrary(_EXTRA)
 
 
 def _usable(session: Any) -> Any:
@@ -101,7 +103,9 @@ def _started(sql: Any, master: str) -> Any:
         conf.set(name, value)
     refusal: MissingLibrary | DataError
     try:
-        with _this_python():
+        with _this_python(), warnings.catch_warnings():
+            # Of libraries that Spark looks for, and that are not used here.
+            warnings.simplefilter("ignore")
             if SparkContext._gateway is None:
                 if not has_java():
                     raise MissingLibrary(_JAVA)
