@@ -24,6 +24,7 @@ SUBJECTS = {
     "lifetime": "benchmarks.lifetime",
     "cluster-adult": "benchmarks.cluster_adult",
     "series-scale": "benchmarks.series_scale",
+    "scale": "benchmarks.scale",
     "memory": "benchmarks.memory",
     "report": "benchmarks.report",
     "rehearse": "benchmarks.rehearse",

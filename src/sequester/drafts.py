@@ -56,6 +56,15 @@ def write_whole(path: Path, data: bytes) -> None:
         os.close(handle)
 
 
+def flush(path: Path) -> None:
+    """Make sure a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _new(path: Path) -> tuple[Path, int | None]:
     """A new folder and its lock, if the file system has locks."""
     while True:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from parted import KEY, SEED, begin, policy, waves, write
-from sequester.engine import Room
+from sequester.engine import Means
 from sequester.engine.spark import SparkEngine
 from sequester.errors import DataError, SequesterError
 from sequester.ledger import Ledger
@@ -42,7 +42,7 @@ def state_of(folder: Path) -> tuple[list[str], list[str], list[str]]:
 
 
 def engine_in(folder: Path, session: Any) -> SparkEngine:
-    return SparkEngine(Room(10**9, folder, 2), session=session)
+    return SparkEngine(Means(10**9, folder, 2), session=session)
 
 
 def cancel_in(session: Any, stage: str) -> Callable[[str, int, int], None]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sequester.domain.kinds.number import from_numbers
-from sequester.publish.parts.division import Division, Grid
+from sequester.publish.parts.division import Division, StepGrid
 
 people_per_code = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
@@ -19,7 +19,7 @@ def divided(columns: list[list[int]], most: int, seed: int) -> tuple[Division, d
     draw = np.random.default_rng(seed)
     codes = {f"q{place}": draw.integers(0, len(column), 300, np.int32) for place, column in enumerate(columns)}
     spread = {name: np.bincount(of, minlength=len(columns[place])) for place, (name, of) in enumerate(codes.items())}
-    grid = Grid.over(spread)
+    grid = StepGrid.over(spread)
     people = np.zeros(grid.shape, np.int64)
     np.add.at(people, tuple(grid.steps(name, codes[name]) for name in grid.names), 1)
     return Division.of(grid, people, most=most), codes, people

@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sequester.errors import GuaranteeError
 from sequester.ledger import hashing
 from sequester.ledger.key import Key
+from sequester.ledger.state import HASH
+from sequester.publish.distinct import check_distinct
 
 KEY = Key.of_text("a key for tests only")
 LONG_KEY = Key(b"k" * 131)
@@ -113,3 +116,14 @@ def test_a_known_answer() -> None:
     known = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     assert [bytes(row).hex() for row in signed] == [known] * 3
     assert hmac.digest(b"Jefe", message, hashlib.sha256).hex() == known
+
+
+def test_two_rows_about_one_person_are_told_from_hashes_that_share_a_half() -> None:
+    half, one, other = b"h" * 8, b"1" * 8, b"2" * 8
+    apart = pa.array([b"x" * 16, half + one, half + other, one + half], HASH)
+    check_distinct(apart)
+    check_distinct(pa.array([], HASH))
+    twice = pa.concat_arrays([apart, apart])
+    check_distinct(twice.slice(1, 4))
+    with pytest.raises(GuaranteeError, match="two rows are about one person"):
+        check_distinct(twice.slice(1, 5))

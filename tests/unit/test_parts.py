@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_the_audit_of_parts_finds_what_the_audit_of_all_finds(series: Series) ->
     assert not parts.holds
     for attack in ("k", "confidence", "deniability"):
         assert parts.measures[attack] == pytest.approx(together.measures[attack])
+    for attack in ("k", "confidence"):
         assert sum(f.attack == attack for f in parts.findings) == sum(f.attack == attack for f in together.findings)
     with pytest.raises(DataError, match="without their stories"):
         parts.story(1)
@@ -97,6 +99,25 @@ def test_published_rows_are_everybody_and_keep_k(series: Series) -> None:
         assert frame.num_rows >= table.num_rows
         if series.policy.method.name == "pods":
             assert frame["weight"].to_numpy().sum() == pytest.approx(table.num_rows, rel=1e-3)
+
+
+def test_of_every_kind_of_people_all_come_and_go_or_nobody_in_all_parts(series: Series) -> None:
+    """Who waits must not tell what parts would tell one by one: the newcomers of this one have something in common."""
+    told = series.releases()[1].summary
+    change, waiting = told["change"], told["waiting"]
+    assert waiting["retained"] in (0, change["leavers"])
+    assert waiting["held"] in (0, change["newcomers"])
+
+
+def test_public_figures_of_a_release_are_those_of_its_rows(series: Series) -> None:
+    """Decoys are rows: nothing that is said tells how many of a class are people."""
+    for folder in sorted((series.folder / "towns").iterdir()):
+        facts = json.loads((folder / "release.json").read_text())
+        measured = sq.measure(folder / "data.csv", series.policy)
+        assert "people" not in facts
+        assert facts["loss"] == {"dm": measured.loss["dm"], "class_size": pytest.approx(measured.loss["class_size"])}
+        assert (facts["k"], facts["l"], facts["records"]) == (measured.k, measured.l, measured.records)
+        assert facts["confidence"] == pytest.approx(measured.confidence)
 
 
 def test_the_ledger_verifies_every_part(series: Series) -> None:

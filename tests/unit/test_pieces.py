@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from sequester.engine.dealt import Dealer, packed, read_dealt
 from sequester.engine.duck import DuckEngine
-from sequester.engine.engine import CELL, COUNT, PART, Room
+from sequester.engine.engine import CELL, COUNT, PART, Means
 from sequester.engine.pieces import Steps, added, cells_of, pieces_of, read_piece
 from sequester.errors import DataError
 from sequester.ingest.source import Wanted
@@ -42,7 +42,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def duck(files: list[Path], folder: Path) -> tuple[DuckEngine, Any]:
-    engine = DuckEngine(Room(10**9, folder, 1))
+    engine = DuckEngine(Means(10**9, folder, 1))
     return engine, engine.open(str(files[0].parent), Wanted(), form=Input())
 
 

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from sequester.domain.codec import is_text
 from sequester.engine.dealt import Dealer
-from sequester.engine.engine import CELL, COUNT, Coder, Room
+from sequester.engine.engine import CELL, COUNT, Coder, Means
 from sequester.engine.staged import stage
 from sequester.errors import DataError, Problem
 from sequester.ingest.source import Wanted, quietly
@@ -49,7 +49,7 @@ class DuckEngine:
 
     name = "duckdb"
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Means) -> None:
         self._room = room
         self._connection: Any = None
 

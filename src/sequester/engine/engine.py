@@ -16,8 +16,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from sequester.ingest.source import Wanted
-from sequester.policy.model import Engine as Options
-from sequester.policy.model import Input
+from sequester.policy.model import EngineOptions, Input
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,7 +32,7 @@ _SHARE = 0.75
 
 
 @dataclass(frozen=True)
-class Room:
+class Means:
     """How much room there is.
 
     memory     bytes that may be used in all
@@ -46,13 +45,13 @@ class Room:
     processes: int
 
     @classmethod
-    def of(cls, options: Options, spill: Path) -> Room:
+    def of(cls, options: EngineOptions, spill: Path) -> Means:
         """As a policy says, or what the machine has."""
         memory = bytes_of(options.memory) if options.memory else int(_SHARE * _installed())
         return cls(memory, spill, options.processes or os.cpu_count() or 1)
 
 
-class Rows(Protocol):
+class OpenedRows(Protocol):
     """An opened table: how many rows it has, and the names of its columns."""
 
     @property
@@ -69,7 +68,7 @@ class Engine(Protocol):
 
     name: str
 
-    def open(self, source: Any, wanted: Wanted, *, form: Input) -> Rows:
+    def open(self, source: Any, wanted: Wanted, *, form: Input) -> OpenedRows:
         """A table by its path, its name or as a frame; the rows stay where they are, or are copied to the spill."""
 
     def distinct(self, rows: Any, column: str) -> pa.Table:
@@ -91,7 +90,7 @@ class Engine(Protocol):
         """Let go of whatever is open."""
 
 
-def engine_of(options: Options, room: Room, source: Any = None) -> Engine:
+def engine_of(options: EngineOptions, room: Means, source: Any = None) -> Engine:
     """The engine that a policy names, or that a table needs: rows of Spark stay in Spark."""
     if options.name == "spark" or _is_of_spark(source):
         from sequester.engine.spark import SparkEngine

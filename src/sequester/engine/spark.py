@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sequester.engine.dealt import PACKED, Packed, packed, read_words
 from sequester.engine.duck import DuckEngine, ParquetRows
-from sequester.engine.engine import CELL, COUNT, PART, Coder, Room
+from sequester.engine.engine import CELL, COUNT, PART, Coder, Means
 from sequester.engine.pieces import Piece, Steps, added, cells_of, pieces_of, read_piece
 from sequester.engine.spark_jobs import run_each, run_job
 from sequester.engine.spark_session import lease
@@ -61,7 +61,7 @@ class SparkEngine:
 
     name = "spark"
 
-    def __init__(self, room: Room, *, master: str | None = None, session: Any = None) -> None:
+    def __init__(self, room: Means, *, master: str | None = None, session: Any = None) -> None:
         self._room = room
         self._lease = lease(master, session)
         self._context = self._lease.session.sparkContext

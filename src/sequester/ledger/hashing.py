@@ -54,19 +54,19 @@ def digest(hashes: pa.Array, columns: Sequence[pa.Array | pa.ChunkedArray], key:
 
     The person is part of it, so that equal cells of two people do not show. Columns with a dictionary cost least.
     """
-    whole = _sign(_Rows(hashes, tuple(map(_Cells.of, columns))), key, _DIGEST)
+    whole = _sign(_Rows(hashes, tuple(map(_CellTexts.of, columns))), key, _DIGEST)
     return np.ascontiguousarray(whole[:, :8]).view("<i8").ravel().astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Cells:
+class _CellTexts:
     """A column as its distinct cells, as they stand in a message, and the place of every row's."""
 
     values: list[bytes]
     codes: NDArray[np.int32]
 
     @classmethod
-    def of(cls, column: pa.Array | pa.ChunkedArray) -> _Cells:
+    def of(cls, column: pa.Array | pa.ChunkedArray) -> _CellTexts:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         if not pa.types.is_dictionary(column.type):
@@ -85,7 +85,7 @@ class _Rows:
     """Messages: what is a row's own, text or bytes, and its cells after that."""
 
     own: pa.Array
-    cells: tuple[_Cells, ...] = ()
+    cells: tuple[_CellTexts, ...] = ()
 
     @property
     def longest(self) -> int:

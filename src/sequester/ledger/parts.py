@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from sequester.drafts import flush
 from sequester.errors import LedgerError, Problem
 from sequester.ledger import chain
 from sequester.ledger.connection import Damaged
@@ -135,7 +135,7 @@ class Shelf:
         shutil.rmtree(place, ignore_errors=True)
         (made / LIST).write_bytes(listed.to_bytes())
         for path in [*made.rglob("*"), made]:
-            _flush(path)
+            flush(path)
         shutil.move(made, place)
         for folder in (self.folder, self.folder.parent):
             flush_names(folder)
@@ -286,11 +286,3 @@ def _nothing(table: str) -> pa.Table:
         for name, kind in TABLES[table].items()
     }
     return pa.table(empty)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

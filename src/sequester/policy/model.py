@@ -55,7 +55,7 @@ class Input(Strict):
     decimal: Literal[".", ","] = Field(".", description="What stands before the fraction of a number written as text.")
 
 
-class Engine(Strict):
+class EngineOptions(Strict):
     """Where rows are read, dealt out and written, and in how much room. What is published does not depend on it."""
 
     name: Literal["duckdb", "spark"] = Field("duckdb", description="duckdb: this machine; spark: a cluster, or this.")
@@ -129,7 +129,7 @@ class Policy(Strict, Viewable):
     )
     output: Output = Field(Output(), description="How a release is written.")
     input: Input = Field(Input(), description="How delimited files are read.")
-    engine: Engine = Field(Engine(), description="Where large tables are worked on.")
+    engine: EngineOptions = Field(EngineOptions(), description="Where large tables are worked on.")
 
     _base: Path = PrivateAttr(default=Path())
 

@@ -31,6 +31,7 @@ from sequester.publish.lineup import Lineup, line_up
 from sequester.publish.recall import rows_of
 from sequester.publish.remedy import remedy_of
 from sequester.publish.roster import (
+    Move,
     Roster,
     delays,
     explain,
@@ -107,10 +108,13 @@ class Candidate:
         return digest.hexdigest()
 
 
-def make_candidate(census: Census, state: State, brief: Brief) -> Candidate:
-    """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody."""
+def make_candidate(census: Census, state: State, brief: Brief, *, only: Move | None = None) -> Candidate:
+    """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody.
+
+    only  who may come and go, where that is decided already
+    """
     policy, refused = brief.policy, None
-    for move in moves(census, brief):
+    for move in moves(census, brief) if only is None else (only.of_those_in(census),):
         roster = roster_of(census, move, policy)
         if not len(roster):
             continue

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sequester.drafts import draft_beside
+from sequester.drafts import draft_beside, flush
 from sequester.errors import DataError, Problem
 from sequester.log import tell
 from sequester.outputs import output_of
@@ -205,12 +205,3 @@ def _flush_names(folder: Path) -> None:
     """Make a rename durable, where the system lets us: the files are in place by now."""
     with contextlib.suppress(OSError):
         flush(folder)
-
-
-def flush(path: Path) -> None:
-    """Make sure a file, or the names in a folder, are on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

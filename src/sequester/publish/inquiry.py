@@ -22,7 +22,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Question:
+class AuditQuestion:
     """Against whom, for which k and confidence, and whether for belief, too; None is what the policy promises."""
 
     against: Sequence[str] | None = None
@@ -71,11 +71,11 @@ def audit_ledger(
     if is_parted(ledger.releases()):
         from sequester.publish.parts.inquiry import audit_parts
 
-        return audit_parts(ledger, policy, Question(against, k, confidence, belief), progress=progress)
-    return audit_whole(ledger, policy, Question(against, k, confidence, belief), progress=progress)
+        return audit_parts(ledger, policy, AuditQuestion(against, k, confidence, belief), progress=progress)
+    return audit_whole(ledger, policy, AuditQuestion(against, k, confidence, belief), progress=progress)
 
 
-def audit_whole(ledger: Ledger, policy: Policy, question: Question, *, progress: Progress | None = None) -> Audit:
+def audit_whole(ledger: Ledger, policy: Policy, question: AuditQuestion, *, progress: Progress | None = None) -> Audit:
     """The same of a ledger that is not kept in parts, or of one part."""
     from sequester.attacks.audit import audit_histories
     from sequester.ingest.encode import encode_list

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sequester.causes import SERIES, Cause, What
 from sequester.errors import GuaranteeError
+from sequester.methods.registry import method_of
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
@@ -37,6 +39,11 @@ class Move:
     def nobody(self) -> bool:
         """Whether nobody comes or goes."""
         return not (self.newcomers or self.leavers or self.returners)
+
+    def of_those_in(self, census: Census) -> Move:
+        """The same where some kinds of people are not there."""
+        newcomers, leavers, returners = _there(census)
+        return Move(self.newcomers and newcomers, self.leavers and leavers, self.returners and returners)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,18 +90,27 @@ def must_hide(policy: Policy) -> bool:
     return "lifetime" not in policy.protect.against or bool({"insider", "neighbor"} & set(policy.protect.against))
 
 
-def _hides(brief: Brief) -> bool:
+def _hides(policy: Policy) -> bool:
     """Whether it matters who comes and goes: where everybody is seated at once, decoys stand in for who is missing."""
-    return brief.method.looks_back and not brief.method.seats and must_hide(brief.policy)
+    method = method_of(policy.method)
+    return method.looks_back and not method.seats and must_hide(policy)
 
 
 def moves(census: Census, brief: Brief) -> list[Move]:
     """What may be tried, from everybody moving to nobody: with that, the old people stay in their old classes."""
-    there = [bool(len(people)) for people in (census.newcomers, census.leavers, census.returners)]
-    if not _hides(brief) or brief.policy.infeasible == "refuse":
+    return moves_of(_there(census), brief.policy)
+
+
+def moves_of(there: Sequence[bool], policy: Policy) -> list[Move]:
+    """The same by which kinds of people are there: newcomers, leavers, people who return."""
+    if not _hides(policy) or policy.infeasible == "refuse":
         return [Move(*there)]
     ways = product(*([True, False] if any_ else [False] for any_ in there))
     return [Move(*way) for way in sorted(ways, key=sum, reverse=True)]
+
+
+def _there(census: Census) -> list[bool]:
+    return [bool(len(people)) for people in (census.newcomers, census.leavers, census.returners)]
 
 
 def roster_of(census: Census, move: Move, policy: Policy) -> Roster:
@@ -115,7 +131,7 @@ def roster_of(census: Census, move: Move, policy: Policy) -> Roster:
 
 def may_move(census: Census, move: Move, brief: Brief) -> bool:
     """Whether some classes might hide who comes and goes: a quick look, before any are made."""
-    if not _hides(brief):
+    if not _hides(brief.policy):
         return True
     rows = [census.newcomers] * move.newcomers + [census.returners] * move.returners
     entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
@@ -183,7 +199,7 @@ def explain(error: GuaranteeError, census: Census, brief: Brief) -> GuaranteeErr
     if error.causes:
         return error
     policy, causes = brief.policy, []
-    if _hides(brief) and len(census.last):
+    if _hides(brief.policy) and len(census.last):
         for kind, codes in _kinds(census):
             causes += _in_the_way("refused", kind, codes, brief)
     if policy.infeasible == "refuse":

@@ -18,7 +18,7 @@ from sequester.metrics.loss import ail, dm, ncp
 # Records of the largest table that is made again for every comparison: that takes as long as the release itself, which
 # is seconds here, and at ten times as many more than anybody waits for figures that are not published.
 MOST_EXACT = 100_000
-# With so many, figures of a million uniform people are within 0.3 percent, and of 60,000 uneven ones within ten.
+# With so many, figures of a million uniform people are within 0.5 percent, and of 60,000 uneven ones within ten.
 NEIGHBORHOODS = 24
 _PEOPLE = 2_000
 # Classes that a neighborhood has at least, so that its border does not matter much.
@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampledPrice:
     """Average loss of a record, and how many people were looked at; `size` is that of her class."""
 
     ail: float
@@ -67,7 +67,7 @@ def estimate(
     make: Callable[[Task], Classes],
     *,
     half: np.random.Generator | None = None,
-) -> Estimate | None:
+) -> SampledPrice | None:
     """What people lose by classes that are made of each neighborhood; None where no classes of one are safe.
 
     half  draws who is looked at, if that is to be half of the people of each
@@ -91,4 +91,4 @@ def estimate(
         people += records
     weight, *columns = np.array(found).T
     widths, penalty, size = (float(np.average(column, weights=weight)) for column in columns)
-    return Estimate(widths, penalty, size, people)
+    return SampledPrice(widths, penalty, size, people)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sequester.drafts import flush
 from sequester.errors import DataError, Problem
 from sequester.ingest.read import read
 from sequester.ledger import Ledger
@@ -28,7 +29,7 @@ from sequester.metrics.sketch import Sketch, sizes_of, sketch
 from sequester.policy.model import Policy
 from sequester.publish import commit
 from sequester.publish.commit import facts_of, settle, sweep, where_of, with_facts
-from sequester.publish.files import draft_of, flush, show_folder
+from sequester.publish.files import draft_of, show_folder
 from sequester.publish.parts.gather import measurement_of_parts
 from sequester.publish.parts.prepare import InParts
 from sequester.publish.parts.release import LargeRelease

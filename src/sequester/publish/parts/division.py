@@ -28,14 +28,14 @@ _SMALLEST = 0.25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grid:
+class StepGrid:
     """Cells over some attributes: `edges` are, per attribute, the first codes of its steps, from 0."""
 
     names: tuple[str, ...]
     edges: tuple[Codes, ...]
 
     @classmethod
-    def over(cls, spread: Mapping[str, Counts]) -> Grid:
+    def over(cls, spread: Mapping[str, Counts]) -> StepGrid:
         """A grid over the attributes with most values, in steps of about as many people; given people per code."""
         chosen = sorted(spread, key=lambda name: (-len(spread[name]), name))[:_ATTRIBUTES]
         return cls(tuple(chosen), tuple(_steps(spread[name]) for name in chosen))
@@ -50,17 +50,17 @@ class Grid:
         edges = self.edges[self.names.index(name)]
         return np.maximum(np.searchsorted(edges, codes, "right") - 1, 0).astype(np.int32)
 
-    def within(self, before: Mapping[str, Hierarchy], now: Mapping[str, Hierarchy]) -> Grid:
+    def within(self, before: Mapping[str, Hierarchy], now: Mapping[str, Hierarchy]) -> StepGrid:
         """The same cells in later domains, which have more values."""
         pairs = zip(self.names, self.edges, strict=True)
-        return Grid(self.names, tuple(places(before[name], now[name])[edges] for name, edges in pairs))
+        return StepGrid(self.names, tuple(places(before[name], now[name])[edges] for name, edges in pairs))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Division:
     """The cells of a grid, each in one of `parts` parts."""
 
-    grid: Grid
+    grid: StepGrid
     part: Codes
     parts: int
 
@@ -68,7 +68,7 @@ class Division:
         return f"<Division: {self.parts} parts over {len(self.grid.names)} attributes>"
 
     @classmethod
-    def of(cls, grid: Grid, people: Counts, *, most: int) -> Division:
+    def of(cls, grid: StepGrid, people: Counts, *, most: int) -> Division:
         """Cut the grid until no part has more than `most` people, or cannot be cut; `people` has its shape."""
         part = np.zeros(people.shape, np.int32)
         boxes, parts = [tuple((0, size) for size in people.shape)], 0
@@ -107,7 +107,7 @@ class Division:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Self:
         """The reverse of `to_dict`."""
-        grid = Grid(tuple(raw["names"]), tuple(np.array(edges, np.int32) for edges in raw["edges"]))
+        grid = StepGrid(tuple(raw["names"]), tuple(np.array(edges, np.int32) for edges in raw["edges"]))
         return cls(grid, np.array(raw["part"], np.int32).reshape(grid.shape), int(raw["parts"]))
 
 

@@ -14,7 +14,7 @@ from sequester.errors import DataError
 from sequester.ledger.part_ledger import Parts
 from sequester.policy.model import Policy
 from sequester.processes import run_all
-from sequester.publish.inquiry import Question, audit_whole, with_bounds
+from sequester.publish.inquiry import AuditQuestion, audit_whole, with_bounds
 
 if TYPE_CHECKING:
     from sequester.attacks.explain import Story
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 class _Auditor:
     parts: Parts
     policy: Policy
-    question: Question
+    question: AuditQuestion
 
     def __call__(self, part: int) -> Audit:
         audit = audit_whole(self.parts.open(part), self.policy, self.question)
@@ -50,7 +50,7 @@ def _in_part(finding: Finding, part: int) -> Finding:
     return replace(finding, people=tuple(f"{part}-{person}" for person in finding.people))
 
 
-def audit_parts(ledger: Ledger, policy: Policy, question: Question, *, progress: Progress | None = None) -> Audit:
+def audit_parts(ledger: Ledger, policy: Policy, question: AuditQuestion, *, progress: Progress | None = None) -> Audit:
     """Everything an adversary can learn from all releases of a series in parts."""
     parts = Parts.of(ledger)
     count = len(parts.lists[-1].cards)

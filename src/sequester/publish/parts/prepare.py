@@ -7,6 +7,7 @@ the different cells of every column and how many rows have them; after it, that 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ import pyarrow.compute as pc
 from sequester.attacks.attack import Audited
 from sequester.domain.hierarchy import Hierarchy
 from sequester.drafts import draft_beside
-from sequester.engine import Engine, Room, engine_of
+from sequester.engine import Engine, Means, engine_of
 from sequester.engine.engine import CELL, COUNT
-from sequester.errors import DataError, Problem
+from sequester.errors import DataError, GuaranteeError, Problem
 from sequester.ingest.source import Wanted
 from sequester.ingest.survey import Observed, Surveyor
 from sequester.ingest.validate import missing_columns
@@ -33,7 +34,7 @@ from sequester.policy.model import Policy
 from sequester.processes import unwritten
 from sequester.publish.parts.choose import spill_of
 from sequester.publish.parts.coding import Coder, twins
-from sequester.publish.parts.division import Division, Grid
+from sequester.publish.parts.division import Division, StepGrid
 from sequester.publish.parts.errand import Errand
 from sequester.publish.parts.gather import (
     added,
@@ -46,6 +47,7 @@ from sequester.publish.parts.gather import (
 )
 from sequester.publish.parts.make import MadePart, Maker, Twins
 from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
+from sequester.publish.roster import moves_of
 from sequester.publish.strangers import check_known
 
 Progress = Callable[[str, int, int], None]
@@ -93,7 +95,7 @@ class Workshop:
         place = spill_of(policy, ledger.place)
         place.parent.mkdir(parents=True, exist_ok=True)
         self.spill = self._keep.enter_context(draft_beside(place))
-        self.engine: Engine = engine_of(options, Room.of(options, self.spill), work.source)
+        self.engine: Engine = engine_of(options, Means.of(options, self.spill), work.source)
         self._keep.callback(self.engine.close)
 
     def close(self) -> None:
@@ -201,7 +203,7 @@ class Workshop:
         cells: Mapping[str, pa.ChunkedArray],
     ) -> Division:
         """How people are divided from now on."""
-        grid = Grid.over(spread)
+        grid = StepGrid.over(spread)
         steps = {
             name: pa.table({CELL: cells[name], "step": pa.array(grid.steps(name, observed[name].codes))})
             for name in grid.names
@@ -212,13 +214,25 @@ class Workshop:
         return Division.of(grid, people, most=self.policy.engine.part)
 
     def _made(self, errand: Errand) -> tuple[MadePart, ...]:
+        """Every part, with as many kinds of people coming and going as can be hidden in all of them.
+
+        Of each kind all move or nobody does, whichever part they are in: who waits tells no more than in one table.
+        """
         self._tell(2)
-        parts = range(errand.division.parts)
-        largest = max(
-            (self.policy.engine.part, *(card.people for listed in errand.parts.lists for card in listed.cards))
-        )
-        made = self._all(Maker(errand), parts, need=largest * _NEED)
-        return tuple(sorted(made, key=lambda part: part.card.part))
+        parts, lists = range(errand.division.parts), errand.parts.lists
+        need = max((self.policy.engine.part, *(card.people for listed in lists for card in listed.cards))) * _NEED
+        refused: GuaranteeError | None = None
+        for move in moves_of([True, bool(lists), bool(lists)], self.policy):
+            for folder in (errand.recorded, errand.rows, errand.people):
+                shutil.rmtree(folder)
+                folder.mkdir(mode=0o700)
+            try:
+                made = self._all(Maker(errand, move), parts, need=need)
+            except GuaranteeError as error:
+                refused = refused or error
+            else:
+                return tuple(sorted(made, key=lambda part: part.card.part))
+        raise refused or AssertionError("there is always a way to be tried")
 
     def _all(self, work: Any, items: Sequence[int], *, need: int) -> list[Any]:
         """Work on all items, with progress."""

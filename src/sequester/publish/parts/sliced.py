@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pyarrow import csv as arrow_csv
 from pyarrow import ipc, parquet
 
+from sequester.drafts import flush
 from sequester.errors import DataError, GuaranteeError
 from sequester.outputs import OUTPUTS, output_of
 from sequester.policy.model import Policy
 from sequester.publish.emit import for_file
-from sequester.publish.files import flush
 from sequester.publish.parts.errand import Errand, narrow
 from sequester.regular import digest_of
 
