@@ -209,8 +209,9 @@ from parted import SEED, begin, policy
 folder = Path(sys.argv[1])
 (folder / "events").mkdir()
 settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (folder / "events").as_uri(),
-            "spark.eventLog.compress": "false", "spark.log.level": "INFO", "spark.driver.host": "127.0.0.1"}
+            "spark.eventLog.compress": "false", "spark.driver.host": "127.0.0.1"}
 session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+session.sparkContext.setLogLevel("INFO")
 series = begin(folder, policy("pods", engine={"name": "spark"}))
 series.publish(folder / "second.csv", name="second", seed=SEED + 2)
 session.stop()
