@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-faults test-browser test-wheel coverage explore lint docs bench experiments build lock clean
+.PHONY: demo test test-faults test-browser test-engines test-wheel coverage explore lint docs bench experiments build lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -21,6 +21,10 @@ test-faults: $(VENV)/.test
 # Every page in an installed Chromium: pictures, console, requests, accessibility, paper. Without one it is skipped.
 test-browser: $(VENV)/.test $(VENV)/.browser
 	$(BIN)/pytest -n 2 -rs -m browser tests/browser
+
+# The same tables by DuckDB and by Spark, which needs Java 17. Without Java they are skipped.
+test-engines: $(VENV)/.test $(VENV)/.engines
+	$(BIN)/pytest -rs -m engines tests/engines
 
 # Which lines the quicker tests reach; below the floor in pyproject.toml it fails.
 coverage: $(VENV)/.test
@@ -66,7 +70,7 @@ $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 # Re-pin after changing pyproject.toml or requirements/*.in.
 lock: | $(VENV)/bin/python
 	$(PIP) install uv
-	cd requirements && for set in run test bench docs browser; do \
+	cd requirements && for set in run test bench docs browser engines; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    ../pyproject.toml $$set.in -o $$set.txt || exit 1; done
 

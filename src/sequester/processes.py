@@ -106,7 +106,7 @@ def _have_done(worker: subprocess.Popen[bytes], item: Any, hear: Hear | None) ->
         elif kind == "done":
             return what
         else:
-            raise _error(kind, what)
+            raise error_of(kind, what)
     raise AssertionError("answers end with a result or an error")
 
 
@@ -127,7 +127,7 @@ def unwritten(error: OSError) -> str:
     )
 
 
-def _error(kind: str, what: Any) -> Exception:
+def error_of(kind: str, what: Any) -> Exception:
     """What went wrong in a process; of mistakes of ours only where, since their text may quote cells."""
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, SequesterError):
@@ -168,10 +168,11 @@ def _serve() -> None:
             item = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        answer(*_done(work, item))
+        answer(*answer_of(work, item))
 
 
-def _done(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+def answer_of(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
+    """The result of work on an item ("done"), or what `error_of` makes an error of; nothing is raised."""
     try:
         return "done", work(item)
     except SequesterError as error:

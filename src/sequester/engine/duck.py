@@ -18,9 +18,10 @@ from pyarrow import parquet
 from sequester.domain.codec import is_text
 from sequester.engine.dealt import Dealer
 from sequester.engine.engine import CELL, COUNT, Coder, Means
+from sequester.engine.staged import stage
 from sequester.errors import DataError, Problem
 from sequester.ingest.source import Wanted, quietly
-from sequester.ingest.stream import parquet_files, stream
+from sequester.ingest.stream import parquet_files
 from sequester.ingest.suited import suited
 from sequester.policy.model import Input
 from sequester.processes import run_all
@@ -65,19 +66,19 @@ class DuckEngine:
 
     def _staged(self, source: Any, wanted: Wanted, form: Input) -> list[Path]:
         """A copy as Parquet."""
-        place, writer = self._room.spill / "table.parquet", None
-        for rows in stream(source, wanted, form=form):
-            plain = _undictionaried(rows)
-            writer = writer or parquet.ParquetWriter(place, plain.schema, compression="lz4")
-            writer.write_table(_cast(plain, writer.schema))
-        if writer is None:
+        place = stage(source, wanted, form, self._room.spill / "table.parquet")
+        if place is None:
             raise DataError("the table has no rows")
-        writer.close()
         return [place]
 
     def distinct(self, rows: ParquetRows, column: str) -> pa.Table:
         """Different cells and their rows."""
-        return self._ask(f"SELECT {_quoted(column)} AS {CELL}, count(*) AS {COUNT} FROM rows GROUP BY ALL", rows, {})
+        sql = f"SELECT {_quoted(column)} AS {CELL}, count(*) AS {COUNT} FROM rows GROUP BY ALL"
+        found = self._ask(sql, rows, {})
+        kind = _opened(rows.files[0]).schema_arrow.field(column).type
+        # DuckDB gives times in its own zone, and a day begins elsewhere.
+        zoned = pa.types.is_timestamp(found[CELL].type) and pa.types.is_timestamp(kind) and kind.tz is not None
+        return found.set_column(0, CELL, found[CELL].cast(pa.timestamp("us", kind.tz))) if zoned else found
 
     def column(self, rows: ParquetRows, column: str) -> pa.ChunkedArray:
         """One column, in the order of the rows."""
@@ -155,10 +156,6 @@ def _read(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch])
 
 
-def _cast(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return quietly(lambda: rows.cast(schema), lambda _: _mixed())
-
-
 def _asked(cursor: Any, sql: str, rows: ParquetRows, tables: Mapping[str, pa.Table]) -> pa.Table:
     for name, table in tables.items():
         cursor.register(name, table)
@@ -179,24 +176,12 @@ def _ahead(pool: ThreadPoolExecutor, function: Coder, given: Iterator[pa.Table],
         yield waiting.popleft().result()
 
 
-def _undictionaried(rows: pa.Table) -> pa.Table:
-    columns = {
-        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(rows.column_names, rows.columns, strict=True)
-    }
-    return pa.table(columns)
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _damaged(path: Path) -> Problem:
     return Problem("the file is not Parquet, or is cut off or damaged; get it again", file=str(path))
-
-
-def _mixed() -> Problem:
-    return Problem("has columns with values of several types; make each one type")
 
 
 def _unread(rows: ParquetRows) -> Problem:

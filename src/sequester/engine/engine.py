@@ -95,7 +95,7 @@ def engine_of(options: EngineOptions, room: Means, source: Any = None) -> Engine
     if options.name == "spark" or _is_of_spark(source):
         from sequester.engine.spark import SparkEngine
 
-        return SparkEngine(room, master=options.master, session=getattr(source, "sparkSession", None))  # type: ignore[return-value]
+        return SparkEngine(room, master=options.master, session=getattr(source, "sparkSession", None))
     from sequester.engine.duck import DuckEngine
 
     return DuckEngine(room)

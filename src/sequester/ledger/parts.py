@@ -159,6 +159,8 @@ def is_parted(entries: Sequence[Entry]) -> bool:
 
 def write_rows(folder: Path, rows: Rows) -> dict[str, str]:
     """Write the rows of one part and one release; returns their digests. OSError where there is no room."""
+    # Whoever was at it before may have died, on a cluster.
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     for table, columns in rows.items():
         if len(next(iter(columns.values()))):
