@@ -392,12 +392,12 @@ def test_a_plan_says_how_many_decoys_there_are_and_whose_values_hang_together(tm
     publish(series, [panel.table(0)])
     plan = series.plan(panel.table(1), name="r2", seed=SEED)
     assert plan.pods is not None
-    facts = {"frontier as it is: AIL": 0.4, "frontier as it is: decoys": 7.0, "frontier 10 % decoys: AIL": 0.25}
+    facts = {"frontier as it is: AIL": 0.4, "frontier as it is: decoys": 0.07, "frontier 10 % decoys: AIL": 0.25}
     screen = Console(file=io.StringIO(), width=200)
     show_plan(screen, replace(plan, pods=replace(plan.pods, facts=facts)))
     told = screen.file.getvalue()  # type: ignore[attr-defined]
     assert [line.split() for line in told.splitlines() if "%" in line or "as it is" in line][-2:] == [
-        ["as", "it", "is", "0.4", "7"],
+        ["as", "it", "is", "0.4", "7.0%"],
         ["10", "%", "decoys", "0.25", "-"],
     ]
     assert f"{plan.people} people and {plan.decoys} decoy" in told

@@ -172,10 +172,6 @@ def show_frontier(screen: Console, facts: Mapping[str, float]) -> None:
     screen.print(table)
 
 
-def _share_or_number(title: str, value: float | None) -> str:
-    return f"{value:.1%}" if title == "decoys" and value is not None else number(value)
-
-
 def gains(gain: Mapping[str, float]) -> str:
     """Privacy gain against information loss, of quasi-identifiers and of sensitive values."""
     return "; ".join(
