@@ -211,6 +211,8 @@ folder = Path(sys.argv[1])
 # Without a file Spark lets a shell, for which it takes this, see warnings only.
 (folder / "log4j2.properties").write_text("""
 rootLogger.level = info
+logger.spark.name = org.apache.spark
+logger.spark.level = info
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
 appender.console.name = console
@@ -222,7 +224,6 @@ settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (folder / "e
             "spark.eventLog.compress": "false", "spark.driver.host": "127.0.0.1",
             "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"}
 session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-session.sparkContext.setLogLevel("INFO")
 series = begin(folder, policy("pods", engine={"name": "spark"}))
 series.publish(folder / "second.csv", name="second", seed=SEED + 2)
 session.stop()
