@@ -198,7 +198,7 @@ def test_a_spill_folder_that_cannot_be_made_is_told(begun: Path, spark: Any) -> 
         series.plan(begun / "second.csv", name="second", seed=SEED + 2)
 
 
-LOGGED = """
+LOGGED = '''
 import sys, warnings
 sys.path.insert(0, sys.argv[2])
 warnings.simplefilter("ignore")
@@ -208,15 +208,26 @@ from parted import SEED, begin, policy
 
 folder = Path(sys.argv[1])
 (folder / "events").mkdir()
+# Without a file Spark lets a shell, for which it takes this, see warnings only.
+(folder / "log4j2.properties").write_text("""
+rootLogger.level = info
+logger.spark.name = org.apache.spark
+logger.spark.level = info
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c: %m%n%ex
+""")
 settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (folder / "events").as_uri(),
-            "spark.eventLog.compress": "false", "spark.driver.host": "127.0.0.1"}
+            "spark.eventLog.compress": "false", "spark.driver.host": "127.0.0.1",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}"}
 session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-session.sparkContext.setLogLevel("INFO")
-session.sparkContext.setLogLevel("INFO")
 series = begin(folder, policy("pods", engine={"name": "spark"}))
 series.publish(folder / "second.csv", name="second", seed=SEED + 2)
 session.stop()
-"""
+'''
 
 
 @pytest.mark.usefixtures("java")
@@ -226,6 +237,7 @@ def test_neither_cells_nor_the_key_are_in_what_spark_logs_and_shows(begun: Path)
     assert told.returncode == 0, told.stderr[-2000:]
     written = [path.read_bytes() for path in (begun / "events").rglob("*") if path.is_file()]
     assert sum(map(len, written)) > 100_000
+    assert told.stderr.count("INFO") > 100
     secret = KEY.lend()
     for text in (secret, secret.hex().encode(), b"Bonn", b"lupus", b"p17"):
         assert not [text for place in (*written, told.stdout.encode(), told.stderr.encode()) if text in place]
