@@ -18,7 +18,7 @@ from sequester.engine import pieces, spark
 from sequester.ledger import Ledger
 from sequester.ledger.parts import is_parted
 
-METHODS = ("pods", "mondrian", "merge", "grow", "cluster", "static", "specialize", "group")
+METHODS = ("pods", "mondrian", "merge", "grow", "cluster", "static", "group")
 # What only this method promises: of values that change.
 LIFETIME: dict[str, Any] = {
     "attributes": {

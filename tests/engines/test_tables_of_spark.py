@@ -171,6 +171,7 @@ def test_missing_columns_and_tables_without_rows_are_told(spark: Any, tmp_path: 
 
 REASONS: list[tuple[dict[str, Any], str]] = [
     ({"method": "full-domain"}, "recodes the whole table alike"),
+    ({"method": "specialize"}, "recodes the whole table alike"),
     ({"protect": {"closeness": {"t": 0.9}}}, "closeness compares"),
     ({"attributes": {"agrees": {"role": "consent"}}}, "consent is asked"),
     ({"attributes": {"city": {"role": "quasi-identifier", "kind": "category", "missing": "suppress"}}}, "suppress"),

@@ -29,6 +29,8 @@ _FEW = 20_000
 _LONGEST = 4096
 # Rows that a thread takes at once.
 _SHARE = 1 << 16
+# Fewer take a tenth of a second without threads; in one that gets no memory Numba dies (`string_writer_ensure`).
+_FEW_FOR_THREADS = 500_000
 
 
 def identify(ids: pa.Array | pa.ChunkedArray, key: Key) -> pa.Array:
@@ -141,8 +143,13 @@ def _sign_many(rows: _Rows, key: Key, purpose: bytes) -> NDArray[np.uint8]:
     def sign(begin: int) -> None:
         sign_rows(messages, pads, np.array([begin, min(begin + _SHARE, count)]), Bench.for_messages(longest), signed)
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(sign, range(0, count, _SHARE)))
+    shares = range(0, count, _SHARE)
+    if count < _FEW_FOR_THREADS:
+        for begin in shares:
+            sign(begin)
+    else:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(sign, shares))
     return signed.astype(">u4").view(np.uint8).reshape(-1, _WHOLE)
 
 

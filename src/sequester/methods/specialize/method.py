@@ -48,5 +48,12 @@ def _new_chain(task: Task, classes: Classes, histories: tuple[History, ...]) -> 
 
 
 METHOD = Method(
-    "specialize", _first, _following, merges=_asks_no_certificate, notes=_new_chain, by_levels=True, most=5_000
+    "specialize",
+    _first,
+    _following,
+    merges=_asks_no_certificate,
+    notes=_new_chain,
+    by_levels=True,
+    in_parts=False,
+    most=5_000,
 )
