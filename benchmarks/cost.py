@@ -17,10 +17,10 @@ import numpy as np
 from benchmarks.scale import RUNS
 
 PARALLEL = ("reading", "dealing out", "making parts", "comparing people", "writing")
-# Of one row: as it is dealt, as it is published (to be sorted), and its hash; compressed, measured at ten million rows.
+# Bytes of one row, reckoned: as it is dealt, as it is published (to be sorted), and its hash.
 DEALT, PUBLISHED, HASHED = 34.0, 26.0, 16.0
 PART, FILE = 1_000_000, 1_500_000
-# Seconds to open, read and append one piece: a part's rows in one file of the release.
+# Seconds to open, read and append one piece (a part's rows in one file of the release), reckoned.
 PIECE = 0.0004
 # A task of a cluster is started, and its result comes back.
 TASK = 0.05
