@@ -6,6 +6,7 @@ of disk; every run is kept in `results/scale-runs.json`, which `benchmarks.cost`
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -208,8 +209,12 @@ class _Peak:
 
 
 def _children() -> list[int]:
-    tasks = Path(f"/proc/{os.getpid()}/task")
-    return [int(child) for task in tasks.glob("*/children") for child in task.read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        # A thread may be gone by now.
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in task.read_text().split()]
+    return found
 
 
 def _resident(process: int) -> int:
