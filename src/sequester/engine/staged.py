@@ -18,7 +18,7 @@ def stage(source: Any, wanted: Wanted, form: Input, place: Path) -> Path | None:
     """Copy the wanted columns to a file; None, and no file, where there are no rows."""
     writer = None
     for rows in stream(source, wanted, form=form):
-        plain = _undictionaried(rows)
+        plain = undictionaried(rows)
         writer = writer or parquet.ParquetWriter(place, plain.schema, compression="lz4")
         writer.write_table(_cast(plain, writer.schema))
     if writer is None:
@@ -32,7 +32,8 @@ def _cast(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return quietly(lambda: rows.cast(schema), lambda _: mixed)
 
 
-def _undictionaried(rows: pa.Table) -> pa.Table:
+def undictionaried(rows: pa.Table) -> pa.Table:
+    """The same with plain cells in place of dictionaries."""
     columns = {
         name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for name, column in zip(rows.column_names, rows.columns, strict=True)

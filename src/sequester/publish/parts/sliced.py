@@ -21,6 +21,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import ipc, parquet
 
 from sequester.drafts import flush
+from sequester.engine.staged import undictionaried
 from sequester.errors import DataError, GuaranteeError
 from sequester.outputs import OUTPUTS, output_of
 from sequester.policy.model import Policy
@@ -51,7 +52,7 @@ def write_slices(
     key = np.random.default_rng([*draws, 11]).integers(0, 1 << 64, table.num_rows, np.uint64)
     order = np.argsort(key)
     key = key[order]
-    plain = _undictionaried(for_file(table, file_names(errand.policy, slices)[0], errand.policy)).take(pa.array(order))
+    plain = undictionaried(for_file(table, file_names(errand.policy, slices)[0], errand.policy)).take(pa.array(order))
     sums, schema = checksums(plain), plain.schema
     small = pa.table([pa.array(key), *map(_narrowed, plain.columns)], names=[_KEY, *plain.column_names])
     ends = [*np.searchsorted(key, _bounds(slices)).tolist(), len(key)]
@@ -187,14 +188,6 @@ def _mixed(words: Words) -> Words:
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
     return words ^ (words >> np.uint64(31))
-
-
-def _undictionaried(table: pa.Table) -> pa.Table:
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
 
 
 def _narrowed(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
