@@ -1,4 +1,4 @@
-"""What tests of engines share: one session of Spark, which belongs to somebody else as far as Sequester knows."""
+"""What tests of engines share: a cluster of Spark, and a session that is somebody else's as far as Sequester knows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cluster import MEMORY, Cluster, wait_for
 from sequester.engine.spark_session import has_java
 
 
@@ -32,8 +33,20 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(java: None) -> Iterator[Any]:
-    """A session on two threads of this machine."""
+def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and two workers, which see this machine's files but work in folders of their own."""
+    begun = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        for _ in range(2):
+            begun.begin_worker()
+        yield begun
+    finally:
+        begun.end()
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster) -> Iterator[Any]:
+    """A session on the cluster."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -41,13 +54,16 @@ def spark(java: None) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.log.level": "OFF",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": MEMORY["executor"],
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "Asia/Tokyo",
     }
     with warnings.catch_warnings():
         # PySpark warns of versions of libraries that it looks for, and that are not used here.
         warnings.simplefilter("ignore")
-        session = SparkSession.builder.master("local[2]").appName("tests").config(map=settings).getOrCreate()
+        session = SparkSession.builder.master(cluster.url).appName("tests").config(map=settings).getOrCreate()
+    wait_for(session, 2)
     yield session
     session.stop()
 

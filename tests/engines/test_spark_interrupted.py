@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -129,21 +128,13 @@ def test_results_come_as_they_are_done(spark: Any, tmp_path: Path) -> None:
     assert list(results) == [0]
 
 
-def test_where_memory_is_short_fewer_tasks_run_at_a_time(spark: Any, tmp_path: Path) -> None:
-    def work(item: int) -> tuple[float, float]:
-        begun = time.time()
-        time.sleep(0.3)
-        return begun, time.time()
-
-    spans = sorted(engine_in(tmp_path, spark).each(work, [1, 2, 3], need=10**9))
-    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
-
-
 PUBLISH = """
-import contextlib, os, resource, signal, sys
+import contextlib, itertools, os, resource, signal, sys, time
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from parted import SEED, begin, policy, write, waves
+from sequester.engine import Means
+from sequester.engine.spark import SparkEngine
 from sequester.engine.spark_session import lease
 
 folder, most = Path(sys.argv[1]), int(sys.argv[2])
@@ -155,7 +146,16 @@ if most:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     for process in (SparkContext._gateway.proc.pid, os.getpid()):
         resource.prlimit(process, resource.RLIMIT_FSIZE, (most, most))
+def work(item):
+    begun = time.time()
+    time.sleep(0.3)
+    return begun, time.time()
+
 try:
+    if not most:
+        engine = SparkEngine(Means(10**9, folder, 2), session=held.session)
+        spans = sorted(engine.each(work, [1, 2, 3], need=10**9))
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
     series.publish(folder / "second.csv", name="second", seed=SEED + 2)
     print("published")
 except Exception as error:
@@ -184,7 +184,7 @@ def test_a_full_disk_is_told_and_changes_nothing(begun: Path, most: int) -> None
 
 
 @pytest.mark.usefixtures("java")
-def test_a_session_of_our_own_is_silent_and_stopped(begun: Path) -> None:
+def test_a_session_of_our_own_is_silent_stopped_and_does_no_more_at_a_time_than_fits_memory(begun: Path) -> None:
     told = run(PUBLISH, begun, 0)
     assert told.stdout.split() == ["published", "stopped"]
     assert told.stderr == ""

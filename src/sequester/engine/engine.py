@@ -38,17 +38,19 @@ class Means:
     memory     bytes that may be used in all
     spill      a private folder for what is in between; whoever made it removes it
     processes  pieces of work at a time
+    folders    others that whoever works reads from
     """
 
     memory: int
     spill: Path
     processes: int
+    folders: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, options: EngineOptions, spill: Path) -> Means:
+    def of(cls, options: EngineOptions, spill: Path, *, folders: tuple[Path, ...] = ()) -> Means:
         """As a policy says, or what the machine has."""
         memory = bytes_of(options.memory) if options.memory else int(_SHARE * _installed())
-        return cls(memory, spill, options.processes or os.cpu_count() or 1)
+        return cls(memory, spill, options.processes or os.cpu_count() or 1, folders)
 
 
 class OpenedRows(Protocol):

@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 from sequester.domain.codec import distinct, is_text
 from sequester.engine.engine import CELL, COUNT
+from sequester.engine.seen import SeenFile
 from sequester.errors import Problem
 from sequester.ingest.source import quietly
 from sequester.ingest.suited import suited
@@ -25,7 +26,7 @@ ROWS = 1 << 19
 class Stretch:
     """Some groups of rows of one file, one after the other: from `first` up to, but without, `last`."""
 
-    file: Path
+    file: SeenFile
     first: int
     last: int
 
@@ -39,14 +40,14 @@ def pieces_of(files: Sequence[Path], rows: int = ROWS) -> list[Piece]:
     piece: list[Stretch] = []
     held = 0
     for file in files:
-        about, first = opened(file).metadata, 0
+        about, first, seen = opened(file).metadata, 0, SeenFile.of(file)
         for group in range(about.num_row_groups):
             held += about.row_group(group).num_rows
             if held >= rows:
-                pieces.append((*piece, Stretch(file, first, group + 1)))
+                pieces.append((*piece, Stretch(seen, first, group + 1)))
                 piece, held, first = [], 0, group + 1
         if first < about.num_row_groups:
-            piece.append(Stretch(file, first, about.num_row_groups))
+            piece.append(Stretch(seen, first, about.num_row_groups))
     return [*pieces, tuple(piece)] if piece else pieces
 
 
@@ -118,9 +119,10 @@ def _counted(column: pa.ChunkedArray) -> pa.Table:
 
 
 def _read(stretch: Stretch, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-    wrong = _damaged(stretch.file)
-    text = [field.name for field in opened(stretch.file).schema_arrow if field.name in columns and is_text(field.type)]
-    file = quietly(lambda: parquet.ParquetFile(stretch.file, read_dictionary=text), lambda _: wrong)
+    path = stretch.file.find()
+    wrong = _damaged(path)
+    text = [field.name for field in opened(path).schema_arrow if field.name in columns and is_text(field.type)]
+    file = quietly(lambda: parquet.ParquetFile(path, read_dictionary=text), lambda _: wrong)
     groups = list(range(stretch.first, stretch.last))
     batches = file.iter_batches(rows, row_groups=groups, columns=list(columns))
     while (batch := quietly(lambda: next(batches, None), lambda _: wrong)) is not None:

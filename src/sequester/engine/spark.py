@@ -21,11 +21,12 @@ from sequester.engine.dealt import PACKED, Packed, packed, read_words
 from sequester.engine.duck import DuckEngine, ParquetRows
 from sequester.engine.engine import CELL, COUNT, PART, Coder, Means
 from sequester.engine.pieces import Piece, Steps, added, cells_of, pieces_of, read_piece
+from sequester.engine.seen import SAME, Seeing, SeenFile, refuse_unseen
 from sequester.engine.spark_jobs import run_each, run_job
 from sequester.engine.spark_session import lease
 from sequester.engine.staged import stage
-from sequester.errors import DataError, OutOfMemory, SequesterError
-from sequester.ingest.named import named
+from sequester.errors import DataError, OutOfMemory, Problem, SequesterError
+from sequester.ingest.named import InputName, named
 from sequester.ingest.read import DELIMITED, files_of
 from sequester.ingest.source import Wanted
 from sequester.ingest.stream import parquet_files
@@ -70,11 +71,14 @@ class SparkEngine:
 
     def open(self, source: Any, wanted: Wanted, *, form: Input) -> SparkRows:
         """A frame, a table of the catalog, or whatever else is a table; what is not Parquet is copied."""
+        # One task for every core of every machine: a folder that is not seen there is told before anything is copied.
+        list(self.each(_nothing, range(self._context.defaultParallelism)))
         frame = self._frame(source)
         if frame is not None:
             return self._copied(frame, wanted)
+        source = _whole(source)
         if files := _delimited(source):
-            copies = list(self.each(_Copy(self._copy(), wanted, form), list(enumerate(files))))
+            copies = list(self.each(_Copy(self._copy(), wanted, form), list(enumerate(map(SeenFile.of, files)))))
             if not any(copies):
                 raise DataError("the table has no rows")
             source = self._copy()
@@ -101,11 +105,11 @@ class SparkEngine:
 
     def deal(self, rows: SparkRows, coder: Coder, folder: Path) -> int:
         """Tasks code, Spark brings rows together and writes them; returns how many."""
-        pieces, columns, session = list(enumerate(rows.pieces)), rows.columns, self._lease.session
+        pieces, columns, session, means = list(enumerate(rows.pieces)), rows.columns, self._lease.session, self._room
 
         def write() -> int:
             coded = self._context.parallelize(pieces, len(pieces)).flatMap(
-                lambda one: _coded(coder, one[0], one[1], columns)
+                lambda one: _coded(coder, one[0], one[1], columns, means)
             )
             frame = session.createDataFrame(coded, PACKED, verifySchema=False)
             frame = frame.repartition(PART) if len(pieces) > _TASKS else frame
@@ -117,6 +121,8 @@ class SparkEngine:
         refused = [pickle.loads(word) for word in read_words(folder, _REFUSED)]
         if refused:
             raise error_of(*min(refused, key=lambda one: one[0])[1:])
+        if count < rows.count:
+            raise _unseen(folder)
         return count
 
     def each(self, work: Callable[[Item], Result], items: Sequence[Item], *, need: int = 0) -> Iterator[Result]:
@@ -126,7 +132,7 @@ class SparkEngine:
             room = max(1, self._room.memory // need)
             most = room if room < self._context.defaultParallelism else most
         for begin in range(0, len(items), most or 1):
-            yield from run_each(self._context, work, items[begin : begin + most])
+            yield from run_each(self._context, Seeing(work, self._room), items[begin : begin + most])
 
     def close(self) -> None:
         """Give the session back."""
@@ -154,7 +160,11 @@ class SparkEngine:
             raise DataError("column names must differ, but two of the columns of the policy share one; rename one")
         if not chosen:
             return SparkRows((), names, 0, ())
+        from pyspark.sql import Observation, functions
+
         copy = _plain(frame, [names.index(name) for name in chosen]).toDF(*chosen)
+        counted = Observation()
+        copy = copy.observe(counted, functions.count(functions.lit(1)).alias(COUNT))
         writer, folder = copy.write.mode("append").option("compression", "lz4"), self._copy()
         failed = None
         try:
@@ -165,9 +175,11 @@ class SparkEngine:
             failed = DataError(_WRITTEN)
         if failed is not None:
             raise failed
-        if not parquet_files(folder):
-            return SparkRows((), names, 0, tuple(chosen))
-        return _rows(self._files.open(folder, wanted, form=Input()), names, wanted)
+        written = parquet_files(folder)
+        rows = self._files.open(folder, wanted, form=Input()) if written else SparkRows((), names, 0, tuple(chosen))
+        if rows.count < counted.get[COUNT]:
+            raise _unseen(folder)
+        return _rows(rows, names, wanted)
 
     def _copy(self) -> Path:
         """Where a table is copied to."""
@@ -189,13 +201,15 @@ class _Copy:
     wanted: Wanted
     form: Input
 
-    def __call__(self, item: tuple[int, Path]) -> Path | None:
+    def __call__(self, item: tuple[int, SeenFile]) -> Path | None:
         number, file = item
-        return stage(str(file), self.wanted, self.form, self.folder / f"{number:05d}.parquet")
+        return stage(str(file.find()), self.wanted, self.form, self.folder / f"{number:05d}.parquet")
 
 
-def _coded(coder: Coder, number: int, piece: Piece, columns: Sequence[str]) -> Iterator[Packed]:
+def _coded(coder: Coder, number: int, piece: Piece, columns: Sequence[str], means: Means) -> Iterator[Packed]:
     """Packed rows of a piece; after an error, the error, and nothing more."""
+    # An error that could not be written down.
+    refuse_unseen(means)
     tables = read_piece(piece, columns)
 
     def next_one(_: None) -> list[Packed] | None:
@@ -214,6 +228,22 @@ def _coded(coder: Coder, number: int, piece: Piece, columns: Sequence[str]) -> I
 def _rows(rows: ParquetRows, names: tuple[str, ...], wanted: Wanted) -> SparkRows:
     repeats = tuple(name for name in rows.columns if name in wanted.repeats)
     return SparkRows(rows.files, names, rows.count, rows.columns, repeats)
+
+
+def _whole(source: Any) -> Any:
+    """A file as it is named from any folder: workers are in others."""
+    if not isinstance(source, str | os.PathLike):
+        return source
+    name = named(source)
+    return source if name.is_address else str(InputName(str(Path(name.place).absolute()), name.table))
+
+
+def _nothing(_: int) -> None:
+    """Work for the sake of what is looked at before it."""
+
+
+def _unseen(folder: Path) -> DataError:
+    return DataError(Problem(f"a worker has written what is not here; {SAME}", file=str(folder)))
 
 
 def _delimited(source: Any) -> list[Path]:

@@ -12,7 +12,8 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from sequester.errors import OutOfMemory, SequesterError
+from sequester.engine.seen import SAME
+from sequester.errors import DataError, OutOfMemory, SequesterError
 from sequester.memory import is_lack_of_memory
 from sequester.processes import answer_of, error_of
 
@@ -26,6 +27,7 @@ _FAILED = (
     "the work in Spark was cancelled, or its workers ended; nothing was published. Workers need this Python and "
     "package (PYSPARK_PYTHON), enough memory, and the folders of ledger and spill; Spark's own log says more"
 )
+_UNSEEN = f"a worker does not see every folder that it needs, or may not write there; {SAME}"
 _MEMORY = "there is not enough memory in Spark; give its workers more, or make smaller parts (`engine.part`)"
 
 
@@ -50,6 +52,8 @@ class Job:
         except BaseException as error:  # noqa: BLE001 - its text may quote cells
             lacking = is_lack_of_memory(error) or "OutOfMemoryError" in str(error)
             self._failure = OutOfMemory(_MEMORY) if lacking else SequesterError(_FAILED)
+            if SAME in str(error):
+                self._failure = DataError(_UNSEEN)
 
     def is_over(self, seconds: float) -> bool:
         """Wait so long; whether it has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import pyarrow as pa
@@ -61,7 +61,8 @@ class Parts:
         """Of an open ledger."""
         entries = ledger.trusted()
         return cls(
-            place=ledger.place,
+            # Whoever works on a part may be in another folder.
+            place=replace(ledger.place, home=ledger.place.home.absolute()),
             secret=ledger.lend_key(),
             entries=tuple(entries),
             lists=tuple(Shelf(ledger.place).lists(entries)),

@@ -40,8 +40,8 @@ def is_for_parts(ledger: Ledger, policy: Policy, source: Any) -> bool:
 
 def spill_of(policy: Policy, place: Place) -> Path:
     """What the private folders for what is in between are called after; each is removed by whoever made it."""
-    beside = place.home.resolve() if policy.engine.spill is None else policy.path(policy.engine.spill)
-    return beside / f"{place.name}.spill"
+    beside = place.home if policy.engine.spill is None else policy.path(policy.engine.spill)
+    return beside.resolve() / f"{place.name}.spill"
 
 
 def whole_because(policy: Policy) -> str | None:

@@ -28,7 +28,7 @@ from sequester.ingest.survey import Observed, Surveyor
 from sequester.ingest.validate import missing_columns
 from sequester.ledger import Ledger
 from sequester.ledger.part_ledger import Parts
-from sequester.ledger.parts import PartList
+from sequester.ledger.parts import PartList, Shelf
 from sequester.log import Stages, tell
 from sequester.policy.model import Policy
 from sequester.processes import unwritten
@@ -92,10 +92,12 @@ class Workshop:
         self._tell = Stages("publish", _STAGES, progress, shares=_SHARES)
         self._keep = contextlib.ExitStack()
         options = policy.engine
+        folders = tuple(map(Shelf(ledger.place).of_release, range(1, len(self.entries) + 1)))
         place = spill_of(policy, ledger.place)
         place.parent.mkdir(parents=True, exist_ok=True)
         self.spill = self._keep.enter_context(draft_beside(place))
-        self.engine: Engine = engine_of(options, Means.of(options, self.spill), work.source)
+        means = Means.of(options, self.spill, folders=folders)
+        self.engine: Engine = engine_of(options, means, work.source)
         self._keep.callback(self.engine.close)
 
     def close(self) -> None:
