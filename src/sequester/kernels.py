@@ -1,7 +1,8 @@
 """How inner loops are compiled; they themselves lie beside the methods and attacks that call them.
 
-Kernels are compiled by Numba on first use and cached on disk. The library never prints: whoever wants to tell
-people about the wait sets `announce`, as the command line does.
+Kernels are compiled by Numba on first use and cached on disk, where nobody else can write: what is cached is run when
+it is read. The library never prints: whoever wants to tell people about the wait sets `announce`, as the command line
+does.
 
 A *kernel* is called from Python, a *helper* only from kernels. Each is compiled with one signature: callers give
 C-contiguous arrays of one type, and literals that a helper gets are typed as numbers.
@@ -9,18 +10,34 @@ C-contiguous arrays of one type, and literals that a helper gets are typed as nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import update_wrapper
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, update_wrapper
+from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from sequester.trusted import is_file_trusted, is_folder_trusted
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 announce: Callable[[str], None] | None = None
-_announced = False
+_said: set[str] = set()
+_NAMED = "NUMBA_CACHE_DIR"
+_COMPILING = "Compiling the inner loops, once on this machine (up to a minute)..."
+_FOR_NOW = (
+    "Compiling the inner loops (up to a minute) for this run only: there is no folder to keep them in. "
+    "Set NUMBA_CACHE_DIR to one that you, and nobody else, can write to."
+)
+_REFUSED = (
+    "The folder that NUMBA_CACHE_DIR names is not used: others can write to it, or to one above it, and what is kept "
+    "there is run. Close it to them (chmod go-w), or name another."
+)
 _dispatchers: dict[str, Any] = {}
 _making = RLock()
 
@@ -49,6 +66,8 @@ class Kernel(Generic[P, R]):
         # Asking the dispatcher for its signatures takes longer than many a kernel.
         if not self._is_known:
             self._is_known = True
+            if _is_refused():
+                say(_REFUSED)
             if not dispatcher.signatures and not self._is_cached():
                 _announce(kept=dispatcher.stats.cache_path is not None)
         result: R = dispatcher(*args, **kwargs)
@@ -100,30 +119,103 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
 
     # Nobody calls these functions from C.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
-    try:
-        made = numba.njit(function, cache=True, **options)
-        _forgive(made)
-    except RuntimeError:  # no folder can be written, so every process compiles anew
-        made = numba.njit(function, **options)
-    made.get_call_template = _without_literals(made.get_call_template)  # type: ignore[method-assign]
+    made: Any = numba.njit(function, **options)
+    folder = _folder_for(Path(function.__code__.co_filename).absolute().parent)
+    # A folder may be gone or full by now; then every process compiles anew.
+    with suppress(RuntimeError):
+        if folder is not None:
+            made._cache = _cache_in(folder, function)
+    made.get_call_template = _without_literals(made.get_call_template)
     name = f"{function.__module__.removeprefix('sequester.')}.{function.__qualname__}"
     _dispatchers[name] = made
     return made
 
 
-def _forgive(dispatcher: Any) -> None:
-    """Take an index that cannot be read for none: one of an earlier version may name tuples that are gone."""
-    index = dispatcher._cache._cache_file
-    load = index._load_index
+@cache
+def _folder_for(source: Path) -> Path | None:
+    """Where what is compiled of a folder of sources is kept; None where no folder will do, so every process compiles.
+
+    Of what Numba is told otherwise only the environment counts: it would also listen to a file of the working folder.
+    """
+    below = _caching().InTreeCacheLocator.get_suitable_cache_subpath(str(source / "any.py"))
+    own = Path(_caching().AppDirs("sequester", appauthor=False).user_cache_dir)
+    places = [source / "__pycache__", own / below]
+    named = os.environ.get(_NAMED)
+    if named and _can_keep(Path(named).absolute()):
+        places.insert(0, Path(named).absolute() / below)
+    return next(filter(_can_keep, places), None)
+
+
+def _can_keep(folder: Path) -> bool:
+    """Whether this user can write to a folder, which is made if need be, and nobody else can."""
+    try:
+        for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        if not is_folder_trusted(folder):
+            return False
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_refused() -> bool:
+    """Whether the folder that somebody named is open to others."""
+    named = os.environ.get(_NAMED)
+    return named is not None and Path(named).is_dir() and not is_folder_trusted(named)
+
+
+@cache
+def _caches_in(folder: Path) -> Any:
+    """Numba's own kind of cache, in a folder that was chosen here."""
+    ours = {"get_cache_path": lambda _: str(folder)}
+    locator = type("Locator", (_caching().InTreeCacheLocator,), ours)
+    kept = type("Kept", (_caching().CompileResultCacheImpl,), {"_locator_classes": [locator]})
+    return type("Cache", (_caching().FunctionCache,), {"_impl_class": kept})
+
+
+def _caching() -> Any:
+    return import_module("numba.core.caching")
+
+
+def _cache_in(folder: Path, function: Callable[..., Any]) -> Any:
+    """A cache of one function, to which files that others may have written are not there."""
+    config: Any = import_module("numba.core.config")
+    before, config.CACHE_LOCATOR_CLASSES = getattr(config, "CACHE_LOCATOR_CLASSES", ""), ""
+    try:
+        kept = _caches_in(folder)(function)
+    finally:
+        config.CACHE_LOCATOR_CLASSES = before
+    files = kept._cache_file
+    load_index, load_data, open_for_write = files._load_index, files._load_data, files._open_for_write
 
     def load_or_begin() -> dict[Any, Any]:
+        if not is_file_trusted(files._index_path):
+            return {}
+        # An index of an earlier version may name tuples that are gone.
         try:
-            overloads: dict[Any, Any] = load()
+            overloads: dict[Any, Any] = load_index()
         except (AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError, UnpicklingError):
             return {}
         return overloads
 
-    index._load_index = load_or_begin
+    def load_trusted(name: str) -> Any:
+        path = files._data_path(name)
+        if not is_file_trusted(path):
+            # As if it were gone: Numba compiles anew.
+            raise FileNotFoundError(path)
+        return load_data(name)
+
+    @contextmanager
+    def open_closed(path: str) -> Iterator[Any]:
+        with open_for_write(path) as file:
+            # Whatever the umask says: what others can write to is not read again.
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o644)
+            yield file
+
+    files._load_index, files._load_data, files._open_for_write = load_or_begin, load_trusted, open_closed
+    return kept
 
 
 def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,14 +226,13 @@ def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
     return lambda args, kws: template(tuple(map(unliteral, args)), {name: unliteral(kws[name]) for name in kws})
 
 
+def say(text: str) -> None:
+    """Tell people something once, if anybody listens."""
+    # Noted first, since several threads may wait for their kernels at once.
+    if announce is not None and text not in _said:
+        _said.add(text)
+        announce(text)
+
+
 def _announce(*, kept: bool = True) -> None:
-    global _announced
-    if announce is not None and not _announced:
-        # First, since several threads may wait for their kernels at once.
-        _announced = True
-        announce(
-            "Compiling the inner loops, once on this machine (up to a minute)..."
-            if kept
-            else "Compiling the inner loops (up to a minute) for this run only: there is no folder to keep them in. "
-            "Set NUMBA_CACHE_DIR to one that can be written."
-        )
+    say(_COMPILING if kept else _FOR_NOW)

@@ -101,8 +101,7 @@ def _have_done(worker: subprocess.Popen[bytes], item: Any, hear: Hear | None) ->
             if hear is not None:
                 hear(what)
         elif kind == "compiling":
-            if kernels.announce is not None:
-                kernels.announce(what)
+            kernels.say(what)
         elif kind == "done":
             return what
         else:
@@ -143,10 +142,20 @@ def _send(worker: subprocess.Popen[bytes], what: Any) -> None:
         worker.stdin.flush()
 
 
+def module(name: str) -> list[str]:
+    """The command that runs a module of ours, which imports from where this process does.
+
+    `python -m` would import from the working folder first, where anybody's files may lie.
+    """
+    run = "import sys; sys.path[:] = sys.argv[2:]; import runpy; runpy.run_module(sys.argv[1], run_name='__main__')"
+    return [sys.executable, "-P", "-c", run, name, *sys.path]
+
+
 def _start() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "sequester.processes"]
     # Ctrl-C is for the process that started this one, which ends it and cleans up.
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(
+        module("sequester.processes"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
 
 
 def _serve() -> None:

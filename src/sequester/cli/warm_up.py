@@ -29,7 +29,8 @@ def warm_up(
 ) -> None:
     """Compile the inner loops, once on this machine; without this it happens when they are first used.
 
-    They are kept beside the installed package, or in the user's cache, or in the folder that NUMBA_CACHE_DIR names.
+    They are kept beside the installed package, or in the user's cache, or in the folder that NUMBA_CACHE_DIR names,
+    where nobody else can write to it.
     Two processes share the work, and what is there already is only looked at.
     """
     import sys
@@ -42,7 +43,7 @@ def warm_up(
     if not made.kept:
         sys.stderr.write(
             "There is no folder to keep compiled loops in, so every process compiles them anew. "
-            "Set NUMBA_CACHE_DIR to one that can be written.\n"
+            "Set NUMBA_CACHE_DIR to one that you, and nobody else, can write to.\n"
         )
     if format is Format.JSON:
         print_json({"prepared": list(made.names), "seconds": round(made.seconds, 1), "kept": made.kept})

@@ -128,6 +128,8 @@ def _settings(master: str) -> dict[str, str]:
         "spark.log.level": "WARN" if _is_debugged() else "OFF",
         "spark.io.encryption.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # Else they would import from the working folder first, where anybody's files may lie.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
     if master.startswith("local"):
         given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from sequester.errors import SequesterError
+from sequester.processes import module
 
 PROCESSES = 2
 Done = Callable[[str, int, int], None]
@@ -89,8 +90,9 @@ def _prepare(worker: subprocess.Popen[str], name: str) -> bool:
 
 
 def _start() -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "sequester.publish.warm_up"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        module("sequester.publish.warm_up"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def _serve() -> None:
