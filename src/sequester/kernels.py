@@ -150,7 +150,8 @@ def _can_keep(folder: Path) -> bool:
     """Whether this user can write to a folder, which is made if need be, and nobody else can."""
     try:
         for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
-            missing.mkdir(mode=0o700, exist_ok=True)
+            # What Python keeps beside a source, other users may read.
+            missing.mkdir(mode=0o755 if missing.name == "__pycache__" else 0o700, exist_ok=True)
         if not is_folder_trusted(folder):
             return False
         tempfile.TemporaryFile(dir=folder).close()
@@ -210,7 +211,7 @@ def _cache_in(folder: Path, function: Callable[..., Any]) -> Any:
     def open_closed(path: str) -> Iterator[Any]:
         with open_for_write(path) as file:
             # Whatever the umask says: what others can write to is not read again.
-            if hasattr(os, "fchmod"):
+            with suppress(AttributeError, OSError):
                 os.fchmod(file.fileno(), 0o644)
             yield file
 

@@ -155,6 +155,7 @@ try:
     if not most:
         engine = SparkEngine(Means(10**9, folder, 2), session=held.session)
         spans = sorted(engine.each(work, [1, 2, 3], need=10**9))
+        engine.close()
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
     series.publish(folder / "second.csv", name="second", seed=SEED + 2)
     print("published")
@@ -166,11 +167,13 @@ print("stopped" if SparkContext._active_spark_context is None else "runs on")
 """
 
 
-def run(script: str, *arguments: object, python: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", script, *map(str, arguments), str(Path(__file__).parents[1])]
+def run(
+    script: str, *arguments: object, python: str | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-c", script, *map(str, arguments), str(Path(__file__).parents[1])]
     environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
     environment |= {} if python is None else {"PYSPARK_PYTHON": python}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment, cwd=cwd)
 
 
 @pytest.mark.usefixtures("java")
@@ -185,9 +188,14 @@ def test_a_full_disk_is_told_and_changes_nothing(begun: Path, most: int) -> None
 
 @pytest.mark.usefixtures("java")
 def test_a_session_of_our_own_is_silent_stopped_and_does_no_more_at_a_time_than_fits_memory(begun: Path) -> None:
-    told = run(PUBLISH, begun, 0)
+    # Nor does it import from where it was begun.
+    work = begun / "unpacked"
+    work.mkdir()
+    (work / "pickle.py").write_text(f"open({str(begun / 'victim')!r}, 'w')\n")
+    told = run(PUBLISH, begun, 0, cwd=work)
     assert told.stdout.split() == ["published", "stopped"]
     assert told.stderr == ""
+    assert not (begun / "victim").exists()
 
 
 @pytest.mark.usefixtures("java")

@@ -22,7 +22,7 @@ from sequester.engine.duck import DuckEngine, ParquetRows
 from sequester.engine.engine import CELL, COUNT, PART, Coder, Means
 from sequester.engine.pieces import Piece, Steps, added, cells_of, pieces_of, read_piece
 from sequester.engine.seen import SAME, Seeing, SeenFile, refuse_unseen
-from sequester.engine.spark_jobs import run_each, run_job
+from sequester.engine.spark_jobs import Job, run_each, run_job
 from sequester.engine.spark_session import lease
 from sequester.engine.staged import stage
 from sequester.errors import DataError, OutOfMemory, Problem, SequesterError
@@ -42,6 +42,8 @@ _REFUSED = -1
 _TASKS = 64
 # Counts come from a few tasks per worker, whatever number of pieces there is.
 _ROUNDS = 4
+# Seconds.
+_LONGEST = 60
 _WRITTEN = "the table cannot be copied by Spark; look whether it can be read there, and whether the spill has room"
 
 
@@ -71,8 +73,9 @@ class SparkEngine:
 
     def open(self, source: Any, wanted: Wanted, *, form: Input) -> SparkRows:
         """A frame, a table of the catalog, or whatever else is a table; what is not Parquet is copied."""
-        # One task for every core of every machine: a folder that is not seen there is told before anything is copied.
-        list(self.each(_nothing, range(self._context.defaultParallelism)))
+        if not self._context.master.startswith("local"):
+            # A task for every core of every machine: a folder that one does not see is told before anything is copied.
+            list(self.each(_nothing, range(self._context.defaultParallelism)))
         frame = self._frame(source)
         if frame is not None:
             return self._copied(frame, wanted)
@@ -177,7 +180,9 @@ class SparkEngine:
             raise failed
         written = parquet_files(folder)
         rows = self._files.open(folder, wanted, form=Input()) if written else SparkRows((), names, 0, tuple(chosen))
-        if rows.count < counted.get[COUNT]:
+        # How many there were is told beside the work, and might be lost on the way.
+        told = Job(self._context, lambda: int(counted.get[COUNT]))
+        if not told.is_over(_LONGEST) or rows.count < told.result():
             raise _unseen(folder)
         return _rows(rows, names, wanted)
 
@@ -243,7 +248,7 @@ def _nothing(_: int) -> None:
 
 
 def _unseen(folder: Path) -> DataError:
-    return DataError(Problem(f"a worker has written what is not here; {SAME}", file=str(folder)))
+    return DataError(Problem(f"not all that workers wrote is here; {SAME}", file=str(folder)))
 
 
 def _delimited(source: Any) -> list[Path]:

@@ -11,6 +11,7 @@ import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ class Workshop:
         self._tell = Stages("publish", _STAGES, progress, shares=_SHARES)
         self._keep = contextlib.ExitStack()
         options = policy.engine
-        folders = tuple(map(Shelf(ledger.place).of_release, range(1, len(self.entries) + 1)))
+        shelf = Shelf(ledger.place)
+        folders = tuple(filter(Path.is_dir, (shelf.of_release(entry.number) for entry in self.entries)))
         place = spill_of(policy, ledger.place)
         place.parent.mkdir(parents=True, exist_ok=True)
         self.spill = self._keep.enter_context(draft_beside(place))
