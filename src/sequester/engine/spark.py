@@ -7,10 +7,10 @@ brings together and writes what belongs to one part.
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,9 +121,13 @@ class SparkEngine:
             return int(session.read.parquet(_address(folder)).agg({COUNT: "sum"}).first()[0])
 
         count = run_job(self._context, write)
-        refused = [pickle.loads(word) for word in read_words(folder, _REFUSED)]
+        refused = [json.loads(word) for word in read_words(folder, _REFUSED)]
         if refused:
-            raise error_of(*min(refused, key=lambda one: one[0])[1:])
+            _, kind, what = min(refused, key=lambda one: one[0])
+            raise error_of(
+                kind,
+                what if isinstance(what, str) else [Problem(**{**one, "values": tuple(one["values"])}) for one in what],
+            )
         if count < rows.count:
             raise _unseen(folder)
         return count
@@ -224,7 +228,8 @@ def _coded(coder: Coder, number: int, piece: Piece, columns: Sequence[str], mean
     while True:
         kind, what = answer_of(next_one, None)
         if kind != "done":
-            yield _REFUSED, 0, bytearray(pickle.dumps((number, kind, what)))
+            said = what if isinstance(what, str) else list(map(asdict, what))
+            yield _REFUSED, 0, bytearray(json.dumps((number, kind, said)).encode())
         if kind != "done" or what is None:
             return
         yield from what
