@@ -44,7 +44,7 @@ def planned(series: Path) -> Path:
 
 
 def test_a_plan_is_stale_when_the_ledger_has_moved_on(planned: Path) -> None:
-    assert invoke("publish", "q2.csv", *RULES, "--yes", "--name", "between", cwd=planned).returncode == 0
+    assert invoke("publish", "q2.csv", *RULES, "--yes", "--again", "--name", "between", cwd=planned).returncode == 0
     said = refused(planned, "publish", "next.plan", *RULES, code=5)
     assert "the ledger has moved on since this release was planned; plan it again" in said
 
@@ -178,7 +178,7 @@ def test_people_who_left_and_come_back_are_counted(tmp_path: Path) -> None:
         ("q1", "three", "0 new, 60 stay, 30 left"),
         ("q2", "four", "0 new, 30 returned, 60 stay"),
     ):
-        done = invoke("publish", f"{table}.csv", *RULES, "--yes", "--name", name, cwd=tmp_path)
+        done = invoke("publish", f"{table}.csv", *RULES, "--yes", "--again", "--name", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert f"changes   {says}" in done.stdout
         assert "waiting   nobody" in done.stdout

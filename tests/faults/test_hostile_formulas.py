@@ -137,7 +137,7 @@ def test_text_is_escaped_on_request_and_measured_and_audited_as_it_was(tmp_path:
 def test_a_series_is_published_escaped_and_audited(tmp_path: Path) -> None:
     evil(tmp_path, ESCAPE)
     for name in ("q1", "q2"):
-        done = invoke("publish", "data.csv", "-p", "policy.yaml", "--yes", "--name", name, cwd=tmp_path)
+        done = invoke("publish", "data.csv", "-p", "policy.yaml", "--yes", "--again", "--name", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     files = [file for file in tmp_path.rglob("data.csv") if file.parent != tmp_path]
     assert len(files) == 2

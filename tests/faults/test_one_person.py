@@ -215,9 +215,11 @@ def test_nearly_nobody_is_fewer_than_one_in_twenty_of_those_who_could_be_known(
 def test_a_table_that_comes_again_says_so_and_is_published_once_more(series: Path) -> None:
     said = run(series, "plan", "q1.csv", *RULES, "--name", "again")
     assert "this table was published already as release 1 (q1)" in said
-    done = invoke("publish", "q1.csv", *RULES, "--yes", "--name", "again", "--format", "json", cwd=series)
-    assert done.returncode == 0
-    assert "This table was published already as release 1." in silent(done.stderr)
+    again = ("publish", "q1.csv", *RULES, "--yes", "--name", "again", "--format", "json")
+    done = invoke(*again, cwd=series)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "This table was published already as release 1; --again publishes it once more." in silent(done.stderr)
+    assert invoke(*again, "--again", cwd=series).returncode == 0
     assert [entry.name for entry in entries(series)] == ["q1", "again"]
 
 

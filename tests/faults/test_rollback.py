@@ -195,6 +195,9 @@ EDITS = {
     "a value": "UPDATE people SET codes = [codes[1] + 1] WHERE person = 3",
     "a person": "UPDATE people SET high = high + 1 WHERE person = 3",
     "a trajectory": "UPDATE trajectories SET class = 1 WHERE release = 3 AND trajectory = 0",
+    "who was where before": "DELETE FROM state WHERE release = 1",
+    "a row of a release to come": "INSERT INTO state VALUES (4, 0, 0)",
+    "a domain of a release to come": "INSERT INTO domains SELECT 4, attribute, json FROM domains",
     "who waits": "INSERT INTO queue VALUES (3, 1, 2, 3)",
     "an entry": "UPDATE releases SET purpose = 'another' WHERE number = 1",
     "a status": "UPDATE releases SET status = 'begun' WHERE number = 3",
@@ -324,10 +327,18 @@ def test_a_head_that_is_lost_again_is_trouble_again(series: Path) -> None:
 
 def test_strangers_are_listed_and_do_no_harm(series: Path) -> None:
     (series / "releases/clinic/notes.txt").write_text("x")
-    (series / "releases/clinic/0001-q1/thumbs.db").write_text("x")
     found = invoke("ledger", "verify", *RULES, "--format", "json", cwd=series)
-    assert json.loads(found.stdout)["strangers"] == ["clinic/0001-q1/thumbs.db", "clinic/notes.txt"]
+    assert json.loads(found.stdout)["strangers"] == ["clinic/notes.txt"]
     assert found.returncode == 0
+    assert invoke("plan", "q4.csv", *RULES, cwd=series).returncode == 0
+
+
+def test_a_file_that_was_added_to_a_release_is_wrong_and_stops_nothing(series: Path) -> None:
+    """Readers would take it for a part of the release; nothing that follows depends on it."""
+    (series / "releases/clinic/0001-q1/more.csv").write_text("x")
+    found = invoke("ledger", "verify", *RULES, cwd=series)
+    assert found.returncode == 6
+    assert "release 1: more.csv was added to its folder; move it away" in " ".join(found.stdout.split())
     assert invoke("plan", "q4.csv", *RULES, cwd=series).returncode == 0
 
 

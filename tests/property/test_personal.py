@@ -398,7 +398,7 @@ def test_no_difference_of_small_releases_exposes_anybody(tmp_path: Path, method:
     for number in range(4):
         rows = np.flatnonzero(clinic.random.random(30) < 0.95)[: 14 + 5 * number]
         try:
-            series.publish(clinic.table(rows), name=f"r{number}", seed=2**63 + number)
+            series.publish(clinic.table(rows), name=f"r{number}", seed=2**63 + number, again=True)
         except sq.GuaranteeError:
             continue
         finally:

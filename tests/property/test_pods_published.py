@@ -38,7 +38,7 @@ def test_nobody_is_exposed_and_nobody_waits(seed: int) -> None:
         series = sq.Series.open(Path(name) / "tiny.ledger", story.policy, key=KEY)
         for at, table in enumerate(story.tables()):
             try:
-                release = series.publish(table, name=f"r{at}", seed=SEED + at, everybody_is_new=True)
+                release = series.publish(table, name=f"r{at}", seed=SEED + at, everybody_is_new=True, again=True)
             except GuaranteeError as error:
                 event(f"refused: {error.guarantee}")
                 if error.guarantee != "confidence":

@@ -30,6 +30,10 @@ CHANGES = {
     "UPDATE retained SET person = 6": "release 2: people are retained who were not published before",
     "UPDATE domains SET json = replace(json, '\"0\"', '\"zero\"') WHERE attribute = 'zip'": "release 1: what is",
     "DELETE FROM state WHERE release = 3 AND person = 8": "release 3: not everybody has one trajectory",
+    "DELETE FROM state WHERE release = 1": "release 1: not everybody has one trajectory",
+    "UPDATE state SET trajectory = 1 - trajectory WHERE release = 1 AND person < 2": "release 1: ",
+    "INSERT INTO state VALUES (4, 0, 0)": "1 rows of state belong to no release",
+    "INSERT INTO domains VALUES (4, 'age', '{}')": "1 rows of domains belong to no release",
     "DELETE FROM people WHERE person = 8": "release 3: the people who are new are not numbered",
     "INSERT INTO retained VALUES (4, 1), (NULL, 1)": "2 rows of retained belong to no release",
     "UPDATE releases SET purpose = 'another' WHERE number = 3": "release 3: the entry was changed",
@@ -72,9 +76,12 @@ def test_what_was_not_touched_holds(books: Books) -> None:
 
 @pytest.mark.parametrize("statement", CHANGES)
 def test_every_change_is_noticed(books: Books, statement: str) -> None:
+    """By verification, which says what it is, and by whatever is built upon the ledger."""
     found = tampered(books / "x.ledger", statement)
     assert not found.holds
     assert CHANGES[statement] in "\n".join(found.problems)
+    with Ledger.open(books / "x.ledger", key=KEY) as ledger, pytest.raises(LedgerError, match="damaged"):
+        ledger.load()
 
 
 @pytest.mark.parametrize(

@@ -238,10 +238,12 @@ def test_an_attribute_that_may_change_moves_people_and_is_counted(tmp_path: Path
     assert series.audit().holds
 
 
-def test_the_same_table_again_is_an_empty_delta_and_may_be_published(series: sq.Series) -> None:
+def test_the_same_table_again_is_an_empty_delta_and_may_be_published_on_request(series: sq.Series) -> None:
     series.publish(people(range(100)), name="first", seed=2**63 + 1, recipient="press")
     plan = series.plan(people(range(100)), name="again", seed=2**63 + 1, recipient="research", purpose="survival")
     assert plan.change == type(plan.change)(stayers=100)
+    with pytest.raises(sq.DataError, match="published already as release 1, and nothing was published; again=True"):
+        series.publish(people(range(100)), name="again")
     first, second = (series.releases()[0].recipient, series.publish(plan))
     assert first == "press"
     assert second.measurement.holds
@@ -251,7 +253,7 @@ def test_the_same_table_again_is_an_empty_delta_and_may_be_published(series: sq.
 
 def test_one_seed_for_a_whole_series_does_not_repeat_an_order(series: sq.Series) -> None:
     first = series.publish(people(range(100)), name="first", seed=2**63 + 7)
-    second = series.publish(people(range(100)), name="again", seed=2**63 + 7)
+    second = series.publish(people(range(100)), name="again", seed=2**63 + 7, again=True)
     assert sorted(first.table.to_pylist(), key=str) == sorted(second.table.to_pylist(), key=str)
     same = sum(a == b for a, b in zip(first.table.to_pylist(), second.table.to_pylist(), strict=True))
     assert same < 20

@@ -11,7 +11,7 @@ MEANING = {
     4: "a guarantee does not hold",
     5: "stale plan, or another command has the ledger",
     6: "invalid policy, data or ledger",
-    130: "stopped by Ctrl-C, or by a no to a question",
+    130: "stopped by Ctrl-C, or by a no to a question, or a table that was published already",
     141: "nobody reads the output",
 }
 _SERIES = (0, 2, 5, 6)

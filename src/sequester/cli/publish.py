@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -61,6 +61,9 @@ def publish(
     leaks: Annotated[
         bool, typer.Option("--i-know-this-leaks", help="Publish although attacks work; for method static.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Publish a table once more that was published already.")
+    ] = False,
     no_price: NoPrice = False,
     everybody_is_new: EverybodyIsNew = False,
     accept_loss: AcceptLoss = False,
@@ -103,6 +106,9 @@ def publish(
         shown = values_may_show(show_values)
         plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, price=not no_price, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
+        again = again or not yes
+    if plan.repeats is not None and not again:
+        _stop(f"This table was published already as release {plan.repeats}; --again publishes it once more.")
     release = _publish(series, plan, leaks=leaks)
     if format is Format.JSON:
         files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
@@ -127,17 +133,17 @@ def _show_and_ask(plan: Plan, format: Format, *, ask: bool, leaks: bool) -> None
         screen = console(stderr=format is Format.JSON)
         show_plan(screen, plan)
         screen.print()
-    elif plan.repeats is not None:
-        from sequester.cli.series import say
-
-        say(f"This table was published already as release {plan.repeats}.")
     if not plan.holds and not leaks:
         return
     if ask and not yes_or_no(f"Publish {plan.folder}?"):
-        from sequester.cli.series import say
+        _stop("")
 
-        say("Nothing was published.")
-        raise typer.Exit(STOPPED)
+
+def _stop(why: str) -> NoReturn:
+    from sequester.cli.series import say
+
+    say(f"{why} Nothing was published.".strip())
+    raise typer.Exit(STOPPED)
 
 
 def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:

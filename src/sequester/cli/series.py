@@ -144,8 +144,9 @@ def ledger_of(policy_file: Path, policy: Policy, ledger: str | None = None) -> P
     from sequester.ledger import Place
 
     if ledger is None:
-        named = f"{policy.series}.ledger" if policy.ledger is None else policy.ledger
-        return Place.named(named, policy_file.parent, series=policy.series)
+        from sequester.publish.alike import named_by
+
+        return named_by(policy, policy_file.parent)
     return Place.of(ledger, home=policy_file.parent, series=policy.series)
 
 
@@ -221,7 +222,7 @@ def trial_series(
 ) -> Iterator[Series]:
     """A series to plan with: the real one, or where there is none yet, one that is gone afterwards."""
     from sequester.ledger import Key, Ledger, Place, evidence
-    from sequester.publish.alike import refuse_alike
+    from sequester.publish.alike import of_beginning, refuse_alike
     from sequester.publish.series import Series
 
     after = None if policy.after is None else Place.named(policy.after, policy.path("."))
@@ -231,7 +232,7 @@ def trial_series(
         return
 
     shown = path.releases if releases is None else releases
-    evidence.refuse([*evidence.of_nothing(path, policy.series, shown)] if not path.exists() else [])
+    evidence.refuse(of_beginning(path, policy, shown))
     if not everybody_is_new and policy.after is None:
         refuse_alike(path, policy, shown)
     with tempfile.TemporaryDirectory(prefix="sequester-") as folder:

@@ -172,6 +172,8 @@ def append(store: Store, number: int, recorded: pa.Array, now: pa.Array) -> str:
     given: Columns = {"change": change, "high": high, "low": low, "now_high": now_high, "now_low": now_low}
     rows: Columns = {name: np.ascontiguousarray(array[order]) for name, array in given.items()}
     store.connection.insert("aliases", pa.table(rows))
+    if digest(_of(_rows(store), number)) != digest(rows):
+        raise store.connection.not_kept("aliases")
     return digest(rows)
 
 

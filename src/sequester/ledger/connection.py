@@ -24,6 +24,9 @@ RESTORE = (
     "was changed"
 )
 
+# What helps where something else is in place of a table.
+PUT_BACK = "put the table back, from a backup or an export"
+
 
 class Connection(ABC):
     """An open ledger: nobody else writes to it while this one may."""
@@ -57,9 +60,29 @@ class Connection(ABC):
     def close(self) -> None:
         """Let others have the ledger."""
 
+    @abstractmethod
+    def unfit(self) -> dict[str, str]:
+        """The tables of the ledger that need not keep what is put into them, each with what it is or has."""
+
+    def refuse_unfit(self) -> None:
+        """Raise LedgerError unless every table is a plain one: what is written to another may be changed or lost."""
+        if found := self.unfit():
+            raise LedgerError(
+                Problem(f"the table {table} of the ledger {what}. Nothing was changed", file=str(self.place))
+                for table, what in sorted(found.items())
+            )
+
     def damaged(self, what: str = "") -> LedgerError:
         """What to say when rows are not what was written."""
         return damaged(self.place, what)
+
+    def not_kept(self, what: str) -> LedgerError:
+        """What to say when something that was just written is not there."""
+        message = (
+            f"the ledger did not keep what was written to it ({what}), though nothing was said to have failed; see "
+            "that its tables are as Sequester made them, and its disk. This step was not recorded"
+        )
+        return LedgerError(Problem(message, file=str(self.place)))
 
 
 class Encrypted(LedgerError):

@@ -20,10 +20,11 @@ import pyarrow as pa
 from sequester.drafts import draft_beside, sweep
 from sequester.errors import Busy, LedgerError, Problem, SequesterError, Unsettled
 from sequester.ledger import before
-from sequester.ledger.connection import Connection, Damaged, busy, private
+from sequester.ledger.connection import PUT_BACK, Connection, Damaged, busy, private
 from sequester.ledger.failures import ERRORS, explain, of_writing
 from sequester.ledger.key import flush_names
 from sequester.ledger.place import Place
+from sequester.ledger.schema import EVERY_TABLE
 
 Result = TypeVar("Result")
 
@@ -238,6 +239,11 @@ class DuckFile(Connection):
         """Whether there is a table of this name."""
         sql = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'ledger' AND table_name = ?"
         return bool(self.execute(sql, [table])[0][0])
+
+    def unfit(self) -> dict[str, str]:
+        """Views in place of tables; DuckDB has no triggers, rules or policies."""
+        views = self.execute("SELECT view_name FROM duckdb_views() WHERE database_name = 'ledger' AND NOT internal")
+        return {name: f"is a view; {PUT_BACK}" for (name,) in views if name in EVERY_TABLE}
 
     def _careful(self, action: Callable[[], Result]) -> Result:
         """Run something of DuckDB; its errors become ours, and are not kept as their cause."""

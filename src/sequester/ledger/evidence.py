@@ -26,6 +26,7 @@ from sequester.ledger.place import Place
 from sequester.ledger.shelf import ASIDE, aside
 from sequester.ledger.state import Entry, Event
 from sequester.outputs import output_of
+from sequester.visible import visible
 
 ACCEPTED = "loss accepted"
 _NUMBERED = re.compile(r"(\d{4,})-.")
@@ -198,16 +199,23 @@ def place_of(folder: Path, series: str, entry: Entry) -> Path:
     return places[0] if places else folder / series / entry.folder
 
 
-def strangers(folder: Path, series: str, entries: Sequence[Entry]) -> list[str]:
-    """What lies among the folders of a series, or in one of them, and is nothing of Sequester's."""
+def strangers(folder: Path, series: str) -> list[str]:
+    """What lies among the folders of a series and is nothing of Sequester's."""
     own, strange = folder / series, []
     for place in (own, aside(folder, series)):
         with contextlib.suppress(OSError):
             strange += [one for one in place.iterdir() if not _is_numbered(one) and one != own / ASIDE]
-    known = {entry.folder: entry.files for entry in entries if entry.files}
-    for place in (*_numbered(own), *_numbered(aside(folder, series))):
-        strange += [file for file in place.iterdir() if place.name in known and file.name not in known[place.name]]
     return sorted(str(place.relative_to(folder)) for place in strange)
+
+
+def additions(folder: Path, series: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """Whatever is in the folder of a release and was not published with it: readers would take it for a part of it."""
+    known = {entry.folder: entry for entry in entries if entry.files}
+    for place in folders(folder, series):
+        entry = known.get(place.name)
+        for file in sorted(place.iterdir()) if entry is not None else ():
+            if entry is not None and file.name not in entry.files:
+                yield f"release {entry.number}: {visible(file.name)} was added to its folder; move it away"
 
 
 def row_counts(folder: Path, series: str, entries: Sequence[Entry]) -> Iterator[str]:

@@ -38,6 +38,8 @@ from sequester.ledger.witness import remember as write_head
 Codes = NDArray[np.int32]
 
 _WAIT = 2.0
+# Tables of which the next release needs the last one's rows alone.
+_REPLACED = ("state", "changes", "queue", "retained")
 
 
 class Ledger:
@@ -242,7 +244,7 @@ class Ledger:
         rows = make_rows(draft, np.zeros(0, np.int32), none)
         cards = listed.cards
         size = tuple(sum(numbers) for numbers in zip(*((c.classes, c.records, c.people) for c in cards), strict=True))
-        return self._append(draft, entries, rows, latest(self._store.versions(entries)), size, {PARTS: listed.digest})
+        return self._append(draft, entries, rows, latest(self._store.versions(entries)), size, listed)
 
     def _ready(self, draft: Draft) -> list[Entry]:
         """The releases so far, if one more can be recorded."""
@@ -264,13 +266,13 @@ class Ledger:
         rows: Rows,
         before: Mapping[str, str],
         size: tuple[int, ...],
-        parts: Mapping[str, str] | None = None,
+        listed: PartList | None = None,
     ) -> Entry:
         """Record a release with these rows; `size` is how many classes, records and people it has."""
         domains = changed_domains(
             {name: to_json(draft.domains[name]) for name in (*draft.quasi, *draft.kept_names)}, before
         )
-        kept = {**chain.digests(rows, domains), **(parts or {})}
+        kept = chain.digests(rows, domains) | ({} if listed is None else {PARTS: listed.digest})
         classes, records, people = size
         columns: dict[str, Any] = {
             "number": len(entries) + 1,
@@ -299,11 +301,15 @@ class Ledger:
         }
         columns["hash"] = chain.entry(columns)
         columns |= {"seal": self.key.sign("entry", columns["hash"].encode()).hex(), "status": "begun"}
+        entry = to_entry(columns)
+        if listed is not None:
+            Shelf(self.place).check_kept(entry, listed)
         with self._store.connection.transaction():
             self._store.append(columns, rows, domains)
-            self._store.record("begun", columns["number"], columns["hash"])
+            self._store.record("begun", entry.number, entry.hash)
+            self._store.check_kept(entry)
         self.remember()
-        return to_entry(columns)
+        return entry
 
     def finish(self, number: int) -> None:
         """The release is visible. To say so again is no error."""
@@ -314,6 +320,8 @@ class Ledger:
             return
         with self._store.connection.transaction():
             self._store.connection.execute("UPDATE releases SET status = 'published' WHERE number = ?", [number])
+            if self.releases()[number - 1].status != "published":
+                raise self._store.connection.not_kept("releases")
             self._store.record("published", number, entries[number - 1].hash)
         self.remember()
 
@@ -343,7 +351,9 @@ class Ledger:
         return verify(self._store, facts=self._store.facts(), around=lambda entries: self._around(folder, entries))
 
     def _around(self, folder: Path, entries: Sequence[Entry]) -> list[str]:
-        return [*map(str, self.troubles(folder)), *evidence.row_counts(folder, self.series, entries)]
+        looks = (evidence.row_counts, evidence.additions)
+        found = [problem for look in looks for problem in look(folder, self.series, entries)]
+        return [*map(str, self.troubles(folder)), *found]
 
     def troubles(self, folder: Path, *, digest: evidence.Digest = evidence.digest_of) -> list[Trouble]:
         """What does not agree with the ledger in the folder of releases, or beside its key, and is not accepted."""
@@ -358,8 +368,8 @@ class Ledger:
         return [trouble for trouble in troubles if trouble.mark not in known]
 
     def strangers(self, folder: Path) -> list[str]:
-        """What lies among the release folders, or in one of them, and is nothing of Sequester's."""
-        return evidence.strangers(folder, self.series, self.releases())
+        """What lies among the release folders and is nothing of Sequester's."""
+        return evidence.strangers(folder, self.series)
 
     def accept(self, troubles: Sequence[Trouble]) -> None:
         """Record that this does not agree with the ledger, and is known; from here on the head is the ledger's."""
@@ -428,7 +438,8 @@ class Ledger:
         from sequester.ledger.transfer import carry_over
 
         self.refuse_parts("no other series can go on from it yet")
-        key, _ = self.key, self.trusted()
+        key = self.key
+        self.load()
         if self.pending is not None:
             raise LedgerError(
                 Problem("a release was begun and not finished; open its series first", file=str(self.place))
@@ -561,7 +572,9 @@ class Ledger:
             for place, entry in enumerate(entries)
         )
         seats = seats_of(store.by_release("seats", entries), store.by_release("pods", entries), last.people)
-        rows = store.rows(last, ("state", "changes", "queue", "retained"))
+        # Of earlier releases nothing of these is needed, but an edit of it is an edit of what is built upon.
+        store.check_rows(entries[:-1], _REPLACED)
+        rows = store.rows(last, _REPLACED)
         joined = [len(new["person"]) for new in people]
         must(np.array_equal(rows["state"]["person"], np.arange(last.people)))
         must(sum(joined) == last.people)

@@ -15,7 +15,7 @@ from sequester.ledger.key import Key
 from sequester.ledger.place import Place
 from sequester.ledger.postgres import Postgres, new_schema
 from sequester.ledger.store import Store, digests_of, must, seal_of_event
-from sequester.ledger.verify import verify
+from sequester.ledger.verify import facts_problems, verify
 from sequester.ledger.witness import remember
 
 _NEEDED = {"series", "fingerprint", "policy_text", "created", "key_check", "schema"}
@@ -93,6 +93,7 @@ def _connect(place: Place, key: Key | None, *, read_only: bool, timeout: float) 
 
 
 def _facts(connection: Connection) -> dict[str, str]:
+    connection.refuse_unfit()
     if not connection.has("meta"):
         raise LedgerError(Problem("this is a DuckDB file, but no ledger", file=str(connection.place)))
     facts = Store(connection).facts()
@@ -130,6 +131,8 @@ def _migrate(connection: Connection, version: int, key: Key | None) -> dict[str,
     """Bring an older ledger to the shape of this version, all of it or nothing, if it is what was written."""
     key = _need_key(key, connection.place)
     store = Store(connection, key)
+    if chain.SEAL in store.facts() and (changed := [*facts_problems(store.facts(), key)]):
+        raise connection.damaged("; ".join(changed))
     with connection.transaction():
         for statement in schema.steps_from(version):
             connection.execute(statement)

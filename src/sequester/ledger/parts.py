@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,26 @@ class Shelf:
         for folder in (self.folder, self.folder.parent):
             flush_names(folder)
 
+    def check_kept(self, entry: Entry, listed: PartList) -> None:
+        """Raise LedgerError unless the parts of a release are here, on the disk, as they are about to be recorded."""
+
+        def check(card: Card) -> None:
+            part = PartStore(self, card.part, [entry], [card], {})
+            part.check_rows(part.entries())
+
+        try:
+            self.read_list(entry)
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                for _ in pool.map(check, listed.cards):
+                    pass
+            return
+        except Damaged:
+            message = (
+                f"the parts of release {entry.number} are not what was just written, though nothing was said to have "
+                "failed. Nothing was recorded or published; see the disk"
+            )
+        raise LedgerError(Problem(message, file=str(self.folder)))
+
     def sweep(self, releases: int) -> None:
         """Remove what belongs to no release: whoever put it here died, or what it was for was withdrawn."""
         for place in self.folder.glob("[0-9]*") if self.folder.is_dir() else ():
@@ -246,6 +268,10 @@ class PartStore(Store):
     def versions(self, entries: Sequence[Entry] | None = None) -> Versions:
         """The domains of the series, which its ledger has compared."""
         return self._versions
+
+    def strays(self, table: str, releases: int) -> int:
+        """None: what no release knows of is swept."""
+        return 0
 
     def rows(self, entry: Entry, tables: Sequence[str], *, compare: bool = True) -> Rows:
         """Rows of one release; they are what was recorded, unless nobody asks for that."""

@@ -84,6 +84,13 @@ class Place:
         return self.url, self.series
 
     @property
+    def server(self) -> tuple[str | None, int, str, str]:
+        """Which ledger that is, whoever connects with whatever password: host, port, database, series."""
+        url, series = self.database
+        parts = urlsplit(url)
+        return parts.hostname, parts.port or 5432, parts.path, series
+
+    @property
     def key(self) -> Path:
         """The file of its key."""
         return self.home / f"{self.name}.key"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from sequester.errors import LedgerError, MissingLibrary, Problem, SequesterError
-from sequester.ledger.connection import Connection, busy
+from sequester.ledger.connection import PUT_BACK, Connection, busy
 from sequester.ledger.place import Place, is_series
 from sequester.ledger.postgres_rows import (
     INT4S,
@@ -69,8 +69,32 @@ _CONNECTING = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interva
 _KEYS = {"meta": "fact", "log": "number", "releases": "number", "people": "person"}
 _LEDGERS = (
     "SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.relname = 'meta' AND c.relkind = 'r'"
+    "WHERE c.relname = 'meta' AND c.relkind NOT IN ('i', 'S')"
 )
+# To read a view, or a table with policies, may run what somebody else wrote.
+_PLAIN = "AND c.relkind = 'r' AND NOT c.relrowsecurity"
+# What keeps a table from keeping what is put into it, for each table of a schema; of several the first.
+_UNFIT = """
+SELECT c.relname::text, CASE
+  WHEN c.relkind = 'v' THEN 'view'
+  WHEN c.relkind <> 'r' THEN 'kind'
+  WHEN EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid) THEN 'trigger'
+  WHEN EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid) THEN 'rule'
+  WHEN c.relrowsecurity OR EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid) THEN 'policy'
+  WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE c.oid IN (i.inhrelid, i.inhparent)) THEN 'inherits'
+  WHEN c.relpersistence <> 'p' THEN 'unlogged'
+END FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = ? AND c.relkind NOT IN ('i', 'I', 'S', 't', 'c')
+"""
+_WHY_UNFIT = {
+    "view": f"is a view; {PUT_BACK}",
+    "kind": f"is no ordinary table, but in partitions or elsewhere; {PUT_BACK}",
+    "trigger": "has a trigger or a foreign key, so that what is written need not be what is kept; drop it",
+    "rule": "has a rule, so that what is written need not be what is kept; drop it",
+    "policy": "has row-level security, so that rows may be hidden; drop the policies and DISABLE ROW LEVEL SECURITY",
+    "inherits": "inherits from another table, or another from it; end that with NO INHERIT",
+    "unlogged": "is unlogged, and would be empty after the server went down; make it safe with SET LOGGED",
+}
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)", re.DOTALL)
 _VALUES = re.compile(r"INSERT INTO (\w+ ?(?:\([^()]*\))?) ?VALUES \([?, ]+\)")
 
@@ -88,7 +112,7 @@ class Postgres(Connection):
         try:
             self._settle()
             self._lock(timeout)
-            there = self.has("meta")
+            there = self.has("meta") or bool(self.unfit())
             if there and create:
                 raise LedgerError(Problem("exists already; choose another place", file=str(place)))
             if not there and not create:
@@ -152,6 +176,9 @@ class Postgres(Connection):
             if self._create:
                 self._make_schema()
             yield
+            if self._open.info.transaction_status.name == "INTRANS":
+                # Once more: what was written to is held until the end, and can get no trigger any more.
+                self.refuse_unfit()
         except BaseException:
             with contextlib.suppress(SequesterError):
                 self.execute("ROLLBACK")
@@ -176,6 +203,11 @@ class Postgres(Connection):
         """Whether there is a table of this name."""
         sql = "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = ? AND tablename = ?"
         return bool(self.execute(sql, [self.schema, table])[0][0])
+
+    def unfit(self) -> dict[str, str]:
+        """Whatever is no ordinary table, or lets others change or hide what is put into it."""
+        rows = self.execute(_UNFIT, [self.schema])
+        return {name: _WHY_UNFIT[what] for name, what in rows if name in EVERY_TABLE and what is not None}
 
     def drop(self) -> None:
         """Remove the tables of the ledger, all or none."""
@@ -350,7 +382,7 @@ def _names(server: Connected) -> list[str]:
     """The series whose ledgers are in a database and may be read."""
     may = "AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
     series = []
-    for (schema,) in server.execute(f"{_LEDGERS} {may} AND starts_with(n.nspname, %s)", [PREFIX]).fetchall():
+    for (schema,) in server.execute(f"{_LEDGERS} {_PLAIN} {may} AND starts_with(n.nspname, %s)", [PREFIX]).fetchall():
         query: Any = f"SELECT value FROM {quoted_name(schema)}.meta WHERE fact = 'series'"
         named = server.execute(query).fetchone()
         # Whoever may make schemas may put any text there.

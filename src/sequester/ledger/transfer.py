@@ -99,6 +99,7 @@ def carry_over(store: Store, facts: Mapping[str, str], place: Place, key: Key, *
         kept = {**facts, "after_genesis": genesis, "after_releases": str(len(store.entries()))}
         new.state_facts({**_digests(store), **kept})
         new.record("carried over", None, chain.root(facts))
+        new.check_rows(new.entries())
 
 
 def _digests(store: Store) -> dict[str, str]:

@@ -40,12 +40,13 @@ def verify(
 
 def chained(store: Store, entries: Sequence[Entry], facts: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with list, log and meta: each row is chained to the one before, and sealed."""
-    yield from _meta(facts, store.key)
+    yield from facts_problems(facts, store.key)
     yield from _chain(store, entries, chain.genesis(facts))
     yield from _log(store, entries)
 
 
-def _meta(facts: Mapping[str, str], key: Key | None) -> Iterator[str]:
+def facts_problems(facts: Mapping[str, str], key: Key | None) -> Iterator[str]:
+    """Whether what the ledger says about itself has its seal."""
     if key is not None and facts.get(chain.SEAL) != key.sign("meta", chain.facts_to_seal(facts)).hex():
         yield "what the ledger says about itself was changed"
 

@@ -1,7 +1,8 @@
-"""Whether a series that begins is one that is there already, under another name.
+"""Whether a series that begins is one that is there already, under another name or at another place.
 
-A series that was renamed would begin anew and know nothing of what was published: whoever holds both could subtract
-them. Its table has the same columns, so the heads beside the key and the release folders of others tell.
+Such a series would begin anew and know nothing of what was published: whoever holds both could subtract them. One that
+was renamed has a table with the same columns, so the heads beside the key and the release folders of others tell; one
+whose ledger was mistyped is where its policy says.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from sequester.errors import DataError, Problem
 from sequester.ledger import Place, evidence, witness
+from sequester.ledger.evidence import Trouble
 from sequester.policy.attributes import Insensitive
 from sequester.policy.model import Policy
 
@@ -29,6 +31,33 @@ def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
                 key="series",
             )
         )
+
+
+def named_by(policy: Policy, base: Path | None = None) -> Place:
+    """The ledger that a policy names: a file relative to its own folder, or else SERIES.ledger there."""
+    named = f"{policy.series}.ledger" if policy.ledger is None else policy.ledger
+    return Place.named(named, policy.path(".") if base is None else base, series=policy.series)
+
+
+def of_beginning(place: Place, policy: Policy, folder: Path) -> list[Trouble]:
+    """What speaks against a first release with the ledger at a place: the series is there, or where its policy says."""
+    named, found = named_by(policy), [] if place.exists() else [*evidence.of_nothing(place, policy.series, folder)]
+    if not _is_same(place, named):
+        if named.exists():
+            message = (
+                "is the ledger that the policy names, and exists; with another one the series would begin again beside "
+                "its releases. Leave the other out, or name it in the policy as `ledger`, if it is the right one"
+            )
+            found.append(Trouble(f"another ledger {named}", message, str(named)))
+        else:
+            found += evidence.of_nothing(named, policy.series, named.releases)
+    return [*{trouble.mark: trouble for trouble in found}.values()]
+
+
+def _is_same(place: Place, other: Place) -> bool:
+    if place.is_file and other.is_file:
+        return place.file.resolve() == other.file.resolve()
+    return place.is_file == other.is_file and place.server == other.server
 
 
 def _alike(place: Place, policy: Policy, folder: Path) -> Iterator[str]:

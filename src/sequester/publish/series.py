@@ -24,7 +24,7 @@ from sequester.log import part_of
 from sequester.methods.registry import method_named, method_of
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
-from sequester.publish.alike import refuse_alike
+from sequester.publish.alike import of_beginning, refuse_alike
 from sequester.publish.commit import commit, recover
 from sequester.publish.parts.choose import spill_of
 from sequester.publish.plan import Plan
@@ -96,7 +96,7 @@ class Series(Viewable):
         if not place.exists():
             if before is not None:
                 _refuse_incompatible(before, policy, key or Key.need(before), releases, accept_loss=accept_loss)
-            lost = [*evidence.of_nothing(place, policy.series, releases)]
+            lost = of_beginning(place, policy, releases)
             # Another command may have begun the series since.
             if not accept_loss and not place.exists():
                 evidence.refuse(lost)
@@ -172,8 +172,17 @@ class Series(Viewable):
             if interrupted:
                 self.recovered = recover(ledger, self.folder, accept_loss=accept_loss)
                 self._seen = len(ledger.releases())
-            if accept_loss and (troubles := [*lost, *ledger.troubles(self.folder)]):
-                ledger.accept(troubles)
+            if accept_loss:
+                found = [*lost, *self._beginning(ledger), *ledger.troubles(self.folder)]
+                if troubles := [*{trouble.mark: trouble for trouble in found}.values()]:
+                    ledger.accept(troubles)
+
+    def _beginning(self, ledger: Ledger) -> list[Trouble]:
+        """What speaks against a first release, where it would be one, and is not accepted."""
+        if ledger.releases():
+            return []
+        known = evidence.accepted(ledger.log())
+        return [one for one in of_beginning(self.place, self.policy, self.folder) if one.mark not in known]
 
     def _agree(self, ledger: Ledger) -> None:
         """Stop where the folders of releases, or the head beside the key, do not agree with the ledger."""
@@ -233,6 +242,7 @@ class Series(Viewable):
         ledger.check_open()
         self._agree(ledger)
         entries = ledger.releases()
+        evidence.refuse(self._beginning(ledger))
         if not entries and not request.everybody_is_new:
             refuse_alike(self.place, self.policy, self.folder)
         meanwhile, self._seen = entries[self._seen :], len(entries)
@@ -252,11 +262,14 @@ class Series(Viewable):
         what: Any,
         *,
         i_know_this_leaks: bool = False,
+        again: bool = False,
         progress: Progress | None = None,
         **how: Any,
     ) -> Release:
         """Publish a plan, or plan a table and publish it (with the options of `plan`).
 
+        again  publish a table once more that was published already, which is refused otherwise; a plan says so itself
+               (`repeats`), and whoever publishes it has seen that
         A plan that was saved is made anew from its input; if ledger, policy or input moved since, it is refused.
         """
         made, whole = isinstance(what, Plan) and what.is_made, progress
@@ -267,6 +280,11 @@ class Series(Viewable):
             raise StalePlan("the plan was made for another policy; plan again")
         if not plan.is_made:
             plan = self._again(plan, progress=progress)
+        if plan.repeats is not None and not again and not isinstance(what, Plan):
+            raise DataError(
+                f"this table was published already as release {plan.repeats}, and nothing was published; again=True "
+                "publishes it once more"
+            )
         if not plan.holds and not i_know_this_leaks:
             raise GuaranteeError(
                 f"{plan.findings:,} attacks work on the series with this release; method static does not look at what "
