@@ -30,6 +30,8 @@ EXAMPLES = """[bold]Examples[/bold]
 
 $ sequester publish next.plan
 
+$ sequester publish next.plan --data archive/2026-q3.csv
+
 $ sequester publish 2026-q3.csv --policy hospital.yaml
 
 $ sequester publish 2026-q3.csv --name 2026-q3 --yes --format json
@@ -50,6 +52,10 @@ def publish(
         ),
     ],
     policy: PolicyFile,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Where the table of a saved plan is, if it moved since.", show_default=False),
+    ] = None,
     ledger: LedgerFile = None,
     releases: Folder = None,
     name: Name = None,
@@ -85,6 +91,8 @@ def publish(
         raise typer.BadParameter("is what the plan says; plan again to change it", param_hint="--everybody-is-new")
     if saved and no_price:
         raise typer.BadParameter("a saved plan is not priced again; leave it out", param_hint="--no-price")
+    if not saved and data is not None:
+        raise typer.BadParameter("is for a saved plan; name the table alone", param_hint="--data")
     if not saved and not yes and not may_ask():
         message = (
             "there is no terminal to ask at: give --yes, or save a plan with `sequester plan --out` and publish it"
@@ -103,7 +111,7 @@ def publish(
         shown = values_may_show(show_values)
         plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, price=not no_price, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
-    release = _publish(series, plan, leaks=leaks)
+    release = _publish(series, plan, data, leaks=leaks)
     if format is Format.JSON:
         files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
         print_json({**release.to_dict(), **files})
@@ -140,7 +148,7 @@ def _show_and_ask(plan: Plan, format: Format, *, ask: bool, leaks: bool) -> None
         raise typer.Exit(STOPPED)
 
 
-def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
+def _publish(series: Series, plan: Plan, data: Path | None, *, leaks: bool) -> Release:
     from sequester.cli.summary import many
     from sequester.cli.terminal import progress
     from sequester.errors import GuaranteeError
@@ -154,7 +162,7 @@ def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
             guarantee="series",
         )
     with progress() as tell:
-        return series.publish(plan, i_know_this_leaks=leaks, progress=tell)
+        return series.publish(plan, source=data, i_know_this_leaks=leaks, progress=tell)
 
 
 def _show(plan: Plan, release: Release) -> None:
