@@ -111,12 +111,16 @@ def publish(
         shown = values_may_show(show_values)
         plan = _plan(series, what, show_values=shown, everybody_is_new=everybody_is_new, price=not no_price, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
-    release = _publish(series, plan, data, leaks=leaks)
-    if format is Format.JSON:
-        files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
-        print_json({**release.to_dict(), **files})
-    else:
-        _show(plan, release)
+    try:
+        release = _publish(series, plan, data, leaks=leaks)
+        if format is Format.JSON:
+            files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
+            print_json({**release.to_dict(), **files})
+        else:
+            _show(plan, release)
+    except KeyboardInterrupt:
+        _tell_stopped(series, plan)
+        raise
 
 
 def _plan(series: Series, data: Path, **how: Any) -> Plan:
@@ -163,6 +167,22 @@ def _publish(series: Series, plan: Plan, data: Path | None, *, leaks: bool) -> R
         )
     with progress() as tell:
         return series.publish(plan, source=data, i_know_this_leaks=leaks, progress=tell)
+
+
+def _tell_stopped(series: Series, plan: Plan) -> None:
+    """After Ctrl-C: whether the release is out all the same."""
+    from contextlib import suppress
+
+    from sequester.cli.series import read_ledger, say
+    from sequester.errors import SequesterError
+
+    place = series.folder / plan.series / plan.folder
+    if place.exists():
+        say(f"{plan.folder} is published already, and visible: {place}. Do not publish it again.")
+        return
+    with suppress(SequesterError), read_ledger(series.place) as ledger:
+        if ledger.pending is not None and ledger.pending.number == plan.number:
+            say(f"{plan.folder} is recorded already, and the next command shows it. Do not publish it again.")
 
 
 def _show(plan: Plan, release: Release) -> None:
