@@ -137,16 +137,16 @@ def _tell_refused(error: GuaranteeError, format: Format) -> None:
 
 def _refuse_other(out: Path) -> None:
     """A plan replaces a plan, and nothing else."""
-    if out.exists() and not is_plan(out):
+    if out.exists() and not (out.is_file() and is_plan(out)):
         raise typer.BadParameter(f"{out} exists and is no plan; name another file", param_hint="--out")
 
 
 def is_plan(path: Path) -> bool:
     """Whether a file is a saved plan, right or damaged."""
+    if path.suffix == ".plan" and path.exists():
+        return True
     if not path.is_file():
         return False
-    if path.suffix == ".plan":
-        return True
     try:
         with path.open("rb") as stream:
             start = stream.read(64)

@@ -301,7 +301,8 @@ def _inode(place: Place) -> tuple[int, int] | None:
             there = there or (status.st_dev, status.st_ino)
             # DuckDB would wait for whoever writes to a pipe.
             if not stat.S_ISREG(status.st_mode):
-                raise LedgerError(Problem("is a folder, a pipe or a device, and no ledger", file=str(file)))
+                shown = place.file if file == path else file
+                raise LedgerError(Problem("is a folder, a pipe or a device, and no ledger", file=str(shown)))
     return there
 
 
