@@ -260,14 +260,13 @@ def test_a_row_of_more_than_is_read_says_how_long_it_may_be(tmp_path: Path) -> N
     assert "a row is longer than 64 MB, the most that is read" in refused(*CHECK, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("place", ["XFD1048576", "XFD90000"])
-def test_a_workbook_with_a_cell_far_out_is_refused_and_ends_nothing(tmp_path: Path, place: str) -> None:
+def test_a_workbook_with_a_cell_far_out_is_refused_and_ends_nothing(tmp_path: Path) -> None:
     spread(tmp_path)
     book = openpyxl.Workbook()
     for row in TABLE.splitlines():
         book.active.append(row.split(","))
     book.save(tmp_path / "good.xlsx")
-    book.active[place] = 1
+    book.active["XFD1048576"] = 1
     book.save(tmp_path / "far.xlsx")
     whole = (tmp_path / "good.xlsx").read_bytes()
     at = whole.rindex(b"PK\x01\x02")

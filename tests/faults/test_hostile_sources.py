@@ -171,7 +171,7 @@ def test_a_table_that_moved_is_named_beside_its_plan(folder: Path) -> None:
     sealed_as(folder)
     (folder / "elsewhere").mkdir()
     (folder / "t.duckdb").rename(folder / "elsewhere" / "u.duckdb")
-    assert "say where the table is now (--data)" in refused("publish", "next.plan", *RULES, cwd=folder)
+    assert "say where the table is now (`--data`)" in refused("publish", "next.plan", *RULES, cwd=folder)
     evil = f"elsewhere/u.duckdb::{MORE[0]}"
     assert "one SELECT alone" in refused("publish", "next.plan", *RULES, "--data", evil, cwd=folder)
     other = ("publish", "next.plan", *RULES, "--data", "data.csv")
