@@ -402,7 +402,9 @@ def _still_there(plan: Plan) -> str:
         raise DataError("the plan does not say which file it was made from; plan again")
     place = Path(named(plan.source).place)
     if place.is_absolute() and not place.exists() and not files_of(place):
-        raise DataError(Problem("is not there any more; say where the table is now (`source=...`)", file=str(place)))
+        raise DataError(
+            Problem("there is no such file any more; say where the table is now (`source=...`)", file=str(place))
+        )
     return plan.source
 
 
