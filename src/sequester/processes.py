@@ -78,6 +78,21 @@ def run_all(
             worker.communicate()
 
 
+def apart(work: Callable[[Item], Result], item: Item) -> Result:
+    """Work that may take its process with it, as a library does that cannot bear its input; SequesterError if so.
+
+    What it prints before that stays unsaid: it may quote the input.
+    """
+    worker = _start(subprocess.DEVNULL)
+    try:
+        _send(worker, work)
+        result: Result = _have_done(worker, item, None)
+        return result
+    finally:
+        worker.kill()
+        worker.communicate()
+
+
 def tell(what: Any) -> None:
     """What work has to say while it is done: it reaches whoever asked for the work."""
     if _heard is not None:
@@ -151,11 +166,10 @@ def module(name: str) -> list[str]:
     return [sys.executable, "-P", "-c", run, name, *sys.path]
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(stderr: int | None = None) -> subprocess.Popen[bytes]:
     # Ctrl-C is for the process that started this one, which ends it and cleans up.
-    return subprocess.Popen(
-        module("sequester.processes"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
+    pipe, command = subprocess.PIPE, module("sequester.processes")
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, start_new_session=True)
 
 
 def _serve() -> None:

@@ -87,7 +87,7 @@ def test_a_file_that_is_no_plan_any_more_is_refused(series: Path, text: str) -> 
 
 def test_a_plan_whose_table_is_gone_is_refused(planned: Path) -> None:
     (planned / "q3.csv").unlink()
-    assert "there is no such file" in refused(planned, "publish", "next.plan", *RULES, code=6)
+    assert "there is no such file any more" in refused(planned, "publish", "next.plan", *RULES, code=6)
 
 
 @pytest.mark.parametrize("command", ["plan", "publish"])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from command import invoke, sequester
-from hostile import ANONYMIZE, CHECK, HEADER, PLAN, POLICY, PUBLISH, ROWS, TABLE, TREE, checked, refused, spread
+from hostile import ANONYMIZE, CHECK, HEADER, PLAN, POLICY, PUBLISH, ROWS, TABLE, TREE, checked, files, refused, spread
+from sequester.domain import limits
 
 LONG = "a" * 5000
 NO_TEXT = [
@@ -46,7 +51,9 @@ def test_a_pipe_that_nobody_writes_to_makes_no_command_wait(folder: Path) -> Non
     for name in ("pipe", "pipe.csv", "pipe.plan"):
         os.mkfifo(folder / name)
     (folder / "piped.yaml").write_text(POLICY.replace(TREE, "pipe"))
-    before = set(folder.rglob("*"))
+    os.mkfifo(folder / "clinic.ledger")
+    assert "and no ledger" in sequester(*PLAN, cwd=folder).stderr
+    before = files(folder)
     for command in (
         ("check", "pipe"),
         ("check", "piped.yaml", "data.csv"),
@@ -72,6 +79,71 @@ def test_pipes_devices_and_folders_are_no_policies_hierarchies_or_tables(folder:
         assert words in refused(*command, cwd=folder)
     spread(folder, policy=POLICY.replace(TREE, name))
     assert words in refused(*CHECK, cwd=folder)
+
+
+PRIVATE = ("clinic.ledger", "clinic.ledger.wal", "clinic.ledger.key", "clinic.ledger.head")
+SHOWN = tuple(f"releases/clinic/0001-data/{name}" for name in ("data.csv", "release.json", "report.html"))
+
+
+@pytest.fixture
+def patience() -> Iterator[None]:
+    """Ends a command that waits for somebody to write to a pipe, or reads from a device without end."""
+
+    def lost(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, lost)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A series with a release, a saved plan and an export."""
+    folder = spread(tmp_path_factory.mktemp("series"))
+    rules = ("-p", "policy.yaml")
+    for command in (PUBLISH, (*PLAN, "--out", "next.plan"), ("ledger", "export", "export", *rules)):
+        assert invoke(*command, cwd=folder).returncode == 0
+    shutil.copy2(folder / "clinic.ledger.key", folder / "new.ledger.key")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        *((name, PLAN) for name in (*PRIVATE, *SHOWN)),
+        *((name, ("ledger", "verify", "-p", "policy.yaml")) for name in (*PRIVATE, *SHOWN)),
+        ("releases/clinic/0001-data/report.html", ("report", "1", "-p", "policy.yaml")),
+        ("releases/clinic/0001-data/data.csv", ("measure", "releases/clinic/0001-data/data.csv", "-p", "policy.yaml")),
+        ("export/ledger.json", ("ledger", "import", "export", "--ledger", "new.ledger")),
+        ("export/people.parquet", ("ledger", "import", "export", "--ledger", "new.ledger")),
+        ("new.ledger.key", ("ledger", "import", "export", "--ledger", "new.ledger")),
+        ("next.plan", ("publish", "next.plan", "-p", "policy.yaml")),
+        ("t.duckdb", ("plan", "t.duckdb::patients", "-p", "policy.yaml")),
+        ("t.sqlite", ("plan", "t.sqlite::patients", "-p", "policy.yaml")),
+        ("t.xlsx", ("plan", "t.xlsx", "-p", "policy.yaml")),
+        ("t.parquet", ("plan", "t.parquet", "-p", "policy.yaml")),
+        ("t.sav", ("plan", "t.sav", "-p", "policy.yaml")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_no_command_waits_for_what_is_no_file(
+    series: Path, tmp_path: Path, patience: None, name: str, command: tuple[str, ...], kind: str
+) -> None:
+    folder = tmp_path / "folder"
+    shutil.copytree(series, folder)
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).symlink_to("/dev/zero")
+    done = invoke(*command, cwd=folder)
+    said = done.stdout + done.stderr
+    assert done.returncode == 6, said
+    assert Path(name).name in said
+    assert "internal error" not in said
 
 
 @pytest.mark.parametrize("key", ["registered", "after"])
@@ -186,3 +258,42 @@ def test_a_quote_that_is_never_closed_is_the_reason_however_much_follows(tmp_pat
 def test_a_row_of_more_than_is_read_says_how_long_it_may_be(tmp_path: Path) -> None:
     spread(tmp_path, table=f"{TABLE}p99,30,f,{'n' * (140 << 20)},flu\n")
     assert "a row is longer than 64 MB, the most that is read" in refused(*CHECK, cwd=tmp_path)
+
+
+def test_a_workbook_with_a_cell_far_out_is_refused_and_ends_nothing(tmp_path: Path) -> None:
+    spread(tmp_path)
+    book = openpyxl.Workbook()
+    for row in TABLE.splitlines():
+        book.active.append(row.split(","))
+    book.save(tmp_path / "good.xlsx")
+    book.active["XFD1048576"] = 1
+    book.save(tmp_path / "far.xlsx")
+    whole = (tmp_path / "good.xlsx").read_bytes()
+    at = whole.rindex(b"PK\x01\x02")
+    (tmp_path / "torn.xlsx").write_bytes(whole[:at] + b"PK\x00\x00" + whole[at + 4 :])
+    assert "is damaged" in refused("check", "policy.yaml", "torn.xlsx", cwd=tmp_path)
+    before = files(tmp_path)
+    said = checked(sequester("check", "policy.yaml", "far.xlsx", cwd=tmp_path), (6,), before, tmp_path)
+    assert "has a cell too far out" in said
+    assert "panicked" not in said
+    assert invoke("check", "policy.yaml", "good.xlsx", cwd=tmp_path).returncode == 0
+
+
+def test_a_column_of_a_hundred_thousand_words_is_refused_by_name(tmp_path: Path) -> None:
+    policy = POLICY.replace("note: {role: insensitive}", "note: {role: quasi-identifier}")
+    rows = [f"p{n},{20 + n % 50},f,note{n},flu" for n in range(100_001)]
+    spread(tmp_path, policy=policy, table="\n".join([HEADER, *rows]) + "\n")
+    for command in (CHECK, PLAN, ANONYMIZE):
+        said = refused(*command, cwd=tmp_path)
+        assert "column 'note': has 100,001 different values and no hierarchy" in said
+        assert "give it a hierarchy or fewer values, make it `kind: code`, or leave it out" in said
+
+
+def test_sets_of_words_that_would_fill_a_disk_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_LISTED", 1000)
+    policy = POLICY.replace("note: {role: insensitive}", "note: {role: quasi-identifier}")
+    rows = [f"p{n},{20 + n * 7 % 90},f,note{n},flu" for n in range(400)]
+    spread(tmp_path, policy=policy, table="\n".join([HEADER, *rows]) + "\n")
+    assert "column 'note': would be published as sets of more than 1,000 values" in refused(*ANONYMIZE, cwd=tmp_path)

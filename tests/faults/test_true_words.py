@@ -15,6 +15,8 @@ import pytest
 
 import ledgers
 from agreement import LEDGER, check_order, shown, tables
+from command import invoke
+from hostile import PUBLISH, spread
 from ledgers import KEY, new, three_releases
 from sequester.errors import Busy, LedgerError, OutOfMemory, Unsettled
 from sequester.ledger import Ledger, Place
@@ -58,6 +60,38 @@ sys.meta_path.insert(0, Press())
 from sequester.cli import main
 main()
 """
+
+
+PRESSED = """
+import os, signal, sys
+from sequester.publish import commit
+from sequester.cli import main
+wanted = sys.argv.pop(1)
+commit.step = lambda name: os.kill(os.getpid(), signal.SIGINT) if name == wanted else None
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("written", None),
+        ("begun", "is recorded already, and the next command shows it. Do not publish it again."),
+        ("shown", "is published already, and visible: releases/clinic/0001-data. Do not publish it again."),
+        ("finished", "is published already, and visible: releases/clinic/0001-data. Do not publish it again."),
+    ],
+)
+def test_ctrl_c_says_whether_the_release_is_out(tmp_path: Path, moment: str, words: str | None) -> None:
+    spread(tmp_path)
+    command = [sys.executable, "-c", PRESSED, moment, *PUBLISH]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 130
+    assert done.stderr.endswith("Stopped.\n")
+    assert (words or "") in done.stderr
+    assert ("publish it again" in done.stderr) == (words is not None)
+    # The next command agrees with what was said.
+    assert invoke("plan", "data.csv", "-p", "policy.yaml", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "releases" / "clinic" / "0001-data").exists() == (words is not None)
 
 
 @pytest.mark.parametrize("code", REFUSED, ids=lambda code: errno.errorcode[code])

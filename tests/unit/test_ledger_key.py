@@ -124,5 +124,5 @@ def test_a_file_without_a_key_is_refused_without_showing_it(tmp_path: Path, stor
 
 def test_a_folder_in_place_of_a_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / "key").mkdir()
-    with pytest.raises(LedgerError, match="the key cannot be read: Is a directory"):
+    with pytest.raises(LedgerError, match="the key cannot be read: this is a folder"):
         Key.read(tmp_path / "key")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sequester.errors import DataError, Problem
 from sequester.ingest.read import read
 from sequester.outputs import OUTPUTS, data_file
-from sequester.regular import digest_of
+from sequester.regular import bytes_of, digest_of
 
 FACTS = "release.json"
 
@@ -66,7 +66,7 @@ def checked(published: Published, file: str = "") -> Published:
 def facts_of(folder: Path) -> dict[str, Any]:
     """What the `release.json` of a folder says."""
     try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        facts = json.loads(bytes_of(folder / FACTS))
     except FileNotFoundError:
         said = f"is no release folder: it has no {FACTS}" if folder.is_dir() else "there is no such folder"
         raise DataError(Problem(said, file=str(folder))) from None

@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+from sequester.regular import open_regular
+
 # Shells evaluate what completion prints. What `publish` itself would refuse as a name is not offered.
 _FOLDER = re.compile(r"(\d{4,9})-([A-Za-z0-9][A-Za-z0-9._-]*)")
 _SERIES = re.compile(r"^series:\s*[\"']?([A-Za-z0-9][A-Za-z0-9._-]*)[\"']?\s*(#.*)?$", re.MULTILINE)
@@ -33,7 +35,7 @@ def releases_here(
 
 def _series_of(policy: Path) -> str | None:
     """The name of the series, without reading the policy as one."""
-    with policy.open("rb") as stream:
+    with open_regular(policy) as stream:
         found = _SERIES.search(stream.read(_MOST).decode("utf-8", "replace"))
     return None if found is None else found[1]
 

@@ -106,11 +106,8 @@ def plan(
 
 
 def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Path | None, **how: Any) -> Plan:
-    from dataclasses import replace
-
     from sequester.cli.series import open_series, trial_series
     from sequester.cli.terminal import progress
-    from sequester.ingest.named import whole_name
 
     if out is None:
         trial = trial_series(path, rules, releases, everybody_is_new=how["everybody_is_new"])
@@ -120,8 +117,7 @@ def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Pa
     series = open_series(path, rules, releases)
     with progress() as tell:
         made = series.plan(data, progress=tell, **how)
-    # Whoever publishes it may stand in another folder.
-    replace(made, source=whole_name(data)).save(out)
+    made.save(out)
     return made
 
 
@@ -141,16 +137,16 @@ def _tell_refused(error: GuaranteeError, format: Format) -> None:
 
 def _refuse_other(out: Path) -> None:
     """A plan replaces a plan, and nothing else."""
-    if out.exists() and not is_plan(out):
+    if out.exists() and not (out.is_file() and is_plan(out)):
         raise typer.BadParameter(f"{out} exists and is no plan; name another file", param_hint="--out")
 
 
 def is_plan(path: Path) -> bool:
     """Whether a file is a saved plan, right or damaged."""
+    if path.suffix == ".plan" and path.exists():
+        return True
     if not path.is_file():
         return False
-    if path.suffix == ".plan":
-        return True
     try:
         with path.open("rb") as stream:
             start = stream.read(64)

@@ -30,6 +30,8 @@ EXAMPLES = """[bold]Examples[/bold]
 
 $ sequester publish next.plan
 
+$ sequester publish next.plan --data archive/2026-q3.csv
+
 $ sequester publish 2026-q3.csv --policy hospital.yaml
 
 $ sequester publish 2026-q3.csv --name 2026-q3 --yes --format json
@@ -50,6 +52,10 @@ def publish(
         ),
     ],
     policy: PolicyFile,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Where the table of a saved plan is, if it moved since.", show_default=False),
+    ] = None,
     ledger: LedgerFile = None,
     releases: Folder = None,
     name: Name = None,
@@ -88,6 +94,8 @@ def publish(
         raise typer.BadParameter("is what the plan says; plan again to change it", param_hint="--everybody-is-new")
     if saved and no_price:
         raise typer.BadParameter("a saved plan is not priced again; leave it out", param_hint="--no-price")
+    if not saved and data is not None:
+        raise typer.BadParameter("is for a saved plan; name the table alone", param_hint="--data")
     if not saved and not yes and not may_ask():
         message = (
             "there is no terminal to ask at: give --yes, or save a plan with `sequester plan --out` and publish it"
@@ -109,12 +117,16 @@ def publish(
         again = again or not yes
     if plan.repeats is not None and not again:
         _stop(f"This table was published already as release {plan.repeats}; --again publishes it once more.")
-    release = _publish(series, plan, leaks=leaks)
-    if format is Format.JSON:
-        files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
-        print_json({**release.to_dict(), **files})
-    else:
-        _show(plan, release)
+    try:
+        release = _publish(series, plan, data, leaks=leaks)
+        if format is Format.JSON:
+            files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
+            print_json({**release.to_dict(), **files})
+        else:
+            _show(plan, release)
+    except KeyboardInterrupt:
+        _tell_stopped(series, plan)
+        raise
 
 
 def _plan(series: Series, data: Path, **how: Any) -> Plan:
@@ -146,7 +158,7 @@ def _stop(why: str) -> NoReturn:
     raise typer.Exit(STOPPED)
 
 
-def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
+def _publish(series: Series, plan: Plan, data: Path | None, *, leaks: bool) -> Release:
     from sequester.cli.summary import many
     from sequester.cli.terminal import progress
     from sequester.errors import GuaranteeError
@@ -160,7 +172,23 @@ def _publish(series: Series, plan: Plan, *, leaks: bool) -> Release:
             guarantee="series",
         )
     with progress() as tell:
-        return series.publish(plan, i_know_this_leaks=leaks, progress=tell)
+        return series.publish(plan, source=data, i_know_this_leaks=leaks, progress=tell)
+
+
+def _tell_stopped(series: Series, plan: Plan) -> None:
+    """After Ctrl-C: whether the release is out all the same."""
+    from contextlib import suppress
+
+    from sequester.cli.series import read_ledger, say
+    from sequester.errors import SequesterError
+
+    place = series.folder / plan.series / plan.folder
+    if place.exists():
+        say(f"{plan.folder} is published already, and visible: {place}. Do not publish it again.")
+        return
+    with suppress(SequesterError), read_ledger(series.place) as ledger:
+        if ledger.pending is not None and ledger.pending.number == plan.number:
+            say(f"{plan.folder} is recorded already, and the next command shows it. Do not publish it again.")
 
 
 def _show(plan: Plan, release: Release) -> None:

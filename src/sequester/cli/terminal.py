@@ -127,7 +127,8 @@ def refuse_existing(out: Path, *, force: bool, option: str = "--out") -> None:
 def with_flags(text: str) -> str:
     """What the library says, with options of a command in place of arguments: force=True is --force."""
     text = _ARGUMENT.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
-    return text.replace("`folder=...`", "`--releases`").replace("look ahead to see", "plan with --ahead to see")
+    text = text.replace("`folder=...`", "`--releases`").replace("`source=...`", "`--data`")
+    return text.replace("look ahead to see", "plan with --ahead to see")
 
 
 def report_error(error: SequesterError) -> None:

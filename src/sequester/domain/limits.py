@@ -1,11 +1,15 @@
-"""How large a hierarchy may be: far beyond those that people write, and read in seconds."""
+"""How large a domain may be: far beyond those that people write, and read in seconds."""
 
 from __future__ import annotations
 
-from sequester.errors import PolicyError, Problem
+from sequester.errors import DataError, PolicyError, Problem
 
+# Of a category without a hierarchy: classes list their values one by one, so that many values are written many times.
+MOST_VALUES = 100_000
+MOST_LISTED = 1 << 26
 MOST_LEVELS = 100
 _MOST_LABELS = 1_000_000
+_SHORTEN = "which nobody can read; give it a hierarchy or fewer values, make it `kind: code`, or leave it out"
 
 
 def refuse_large(leaves: int, levels: int, *, file: str | None = None) -> None:
@@ -15,6 +19,18 @@ def refuse_large(leaves: int, levels: int, *, file: str | None = None) -> None:
     if leaves * levels > _MOST_LABELS:
         message = f"the hierarchy has more than {_MOST_LABELS:,} labels, counting those of every value"
         raise PolicyError(Problem(f"{message}; leave out values that do not occur, or levels", file=file))
+
+
+def refuse_many(values: int) -> None:
+    """Raise DataError if a category without a hierarchy has too many different values."""
+    if values > MOST_VALUES:
+        raise DataError(f"has {values:,} different values and no hierarchy, {_SHORTEN}")
+
+
+def refuse_listing(listed: int) -> None:
+    """Raise DataError if the sets of values that classes publish are too long, all together."""
+    if listed > MOST_LISTED:
+        raise DataError(f"would be published as sets of more than {MOST_LISTED:,} values in all, {_SHORTEN}")
 
 
 def too_deep() -> str:

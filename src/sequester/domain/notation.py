@@ -23,6 +23,7 @@ from sequester.domain import sets
 from sequester.domain.hierarchy import MISSING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.domain.kinds.kind import Span
+from sequester.domain.limits import refuse_listing
 
 _NO_VALUE = frozenset({"", "na", "n/a", "nan", "nat", "none", "null"})
 
@@ -90,7 +91,7 @@ def _category_texts(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
     ends: list[list[int]] = [[] for _ in range(hierarchy.size)]
     for first, last in hierarchy.group_names:
         ends[first].append(last)
-    texts = []
+    texts, listed = [], 0
     for low, high in zip(lo.tolist(), hi.tolist(), strict=True):
         parts = []
         while low <= high:
@@ -98,6 +99,8 @@ def _category_texts(hierarchy: Hierarchy, lo: Codes, hi: Codes) -> list[str]:
             end = ends[low][bisect_right(ends[low], high) - 1]
             parts.append(hierarchy.group_names[low, end])
             low = end + 1
+        listed += len(parts)
+        refuse_listing(listed)
         texts.append(sets.join(parts, taken=hierarchy.labels))
     return texts
 

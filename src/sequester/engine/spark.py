@@ -26,8 +26,8 @@ from sequester.engine.spark_jobs import Job, run_each, run_job
 from sequester.engine.spark_session import lease
 from sequester.engine.staged import stage
 from sequester.errors import DataError, OutOfMemory, Problem, SequesterError
-from sequester.ingest.named import InputName, named
-from sequester.ingest.read import DELIMITED, files_of
+from sequester.ingest.named import InputName, files_of, named
+from sequester.ingest.read import DELIMITED
 from sequester.ingest.source import Wanted
 from sequester.ingest.stream import parquet_files
 from sequester.policy.model import Input

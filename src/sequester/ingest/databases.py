@@ -1,4 +1,9 @@
-"""Tables and queries of databases: DuckDB and SQLite files, and PostgreSQL. Nothing is ever written to them."""
+"""Tables and queries of databases: DuckDB and SQLite files, and PostgreSQL. Nothing is ever written to them.
+
+A query comes from a command line, a view from whoever made the file; neither may do anything but read the database that
+is named. So each is opened for reading only, takes exactly one SELECT as the database itself parses it, and reaches no
+other file, extension or server.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,17 @@ from sequester.ingest.source import Source, Wanted, once, quietly
 
 SUFFIXES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _SQLITE = b"SQLite format 3\0"
+_LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    # No variable of this program is a table, and no row is left in a file that others can read.
+    "python_enable_replacements": False,
+    "temp_directory": "",
+}
+# Catalogs of DuckDB's own.
+_TAKEN = ("memory", "system", "temp", "main")
 _ROWS = 50_000
 
 
@@ -30,22 +46,34 @@ def open_database(name: InputName, wanted: Wanted) -> Source:
 def _duckdb(name: InputName, wanted: Wanted) -> Source:
     opened = open_frame(relation(name), wanted)
     if opened is None:
-        raise DataError(_wrong(name))
+        raise DataError(_unreadable(name))
     return opened
 
 
 def relation(name: InputName) -> Any:
     """A table or a query of a DuckDB file, as a relation of DuckDB."""
-    import duckdb
-
-    # Another process may be writing to it.
-    connection = quietly(lambda: duckdb.connect(name.place, read_only=True), lambda _: _unreadable(name))
+    connection = quietly(lambda: _locked(Path(name.place)), lambda _: _unreadable(name))
     listed = "SELECT table_schema, table_name FROM information_schema.tables ORDER BY ALL"
     query = _query(name, lambda: connection.execute(listed).fetchall())
-    asked = quietly(lambda: connection.sql(query), lambda _: _wrong(name))
-    if asked is None:
-        raise DataError(_wrong(name))
-    return asked
+    statements = quietly(lambda: connection.extract_statements(query), lambda error: _wrong(name, error))
+    if [statement.type.name for statement in statements] != ["SELECT"]:
+        raise DataError(Problem("the query is not one SELECT alone; leave out the rest", file=name.place))
+    return quietly(lambda: connection.sql(statements[0]), lambda error: _wrong(name, error))
+
+
+def _locked(path: Path) -> Any:
+    """A DuckDB file, and no way out of it; another process may be writing to it."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=_LOCKED)
+    alias = _quoted(f"{path.stem}_db" if path.stem.lower() in _TAKEN else path.stem)
+    place = str(path.resolve()).replace("'", "''")
+    connection.execute(f"ATTACH '{place}' AS {alias} (TYPE duckdb, READ_ONLY)")
+    connection.execute(f"USE {alias}")
+    # Once both are off, no statement can turn them on again.
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 @contextlib.contextmanager
@@ -55,9 +83,19 @@ def _sqlite(name: InputName, *, counted: bool = False) -> Iterator[Any]:
     path = Path(name.place).resolve()
     connection = quietly(lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True), lambda _: _unreadable(name))
     with contextlib.closing(connection) as opened:
+        opened.execute("PRAGMA trusted_schema = OFF")
+        opened.set_authorizer(_only_reads)
         listed = "SELECT NULL, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         query = _query(name, lambda: opened.execute(listed).fetchall(), counted=counted)
-        yield quietly(lambda: opened.execute(query), lambda _: _wrong(name))
+        yield quietly(lambda: opened.execute(query), lambda error: _wrong(name, error))
+
+
+def _only_reads(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
+    """What a statement of SQLite, or a view that it reads, may do."""
+    import sqlite3
+
+    reads = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+    return sqlite3.SQLITE_OK if action in reads and second != "load_extension" else sqlite3.SQLITE_DENY
 
 
 @contextlib.contextmanager
@@ -75,15 +113,17 @@ def _postgres(name: InputName, *, counted: bool = False) -> Iterator[Any]:
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
         )
         query = _query(name, lambda: opened.execute(listed).fetchall(), counted=counted)
+        # The server takes one statement for a cursor, and nothing but SELECT.
         with opened.cursor(name="sequester") as cursor:
             cursor.itersize = _ROWS
-            yield quietly(lambda: cursor.execute(query), lambda _: _wrong(name))
+            yield quietly(lambda: cursor.execute(query), lambda error: _wrong(name, error))
 
 
 def _query(name: InputName, tables: Callable[[], Sequence[tuple[str | None, str]]], *, counted: bool = False) -> str:
     """What is asked of the database: the query as it is, or everything of one table; or how many rows that is."""
     if counted:
-        return f"SELECT count(*) FROM ({_query(name, tables)}) AS asked"
+        # A comment at its end would hide what follows.
+        return f"SELECT count(*) FROM ({_query(name, tables)}\n) AS asked"
     if name.is_query:
         return str(name.table).strip().rstrip(";")
     if name.table is not None:
@@ -119,7 +159,7 @@ def _of_cursor(name: InputName, wanted: Wanted, connected: Callable[[], Any]) ->
 def count(name: InputName) -> int:
     """How many rows a table or a query has."""
     if not name.is_address and not _is_sqlite(name):
-        found = quietly(lambda: relation(name).aggregate("count(*)").fetchall(), lambda _: _wrong(name))
+        found = quietly(lambda: relation(name).aggregate("count(*)").fetchall(), lambda error: _wrong(name, error))
         return int(found[0][0])
     with _postgres(name, counted=True) if name.is_address else _sqlite(name, counted=True) as cursor:
         return int(next(_blocks(name, cursor))[0][0])
@@ -174,7 +214,10 @@ def _mixed(name: InputName) -> Problem:
     return Problem(message, file=name.place)
 
 
-def _wrong(name: InputName) -> Problem:
+def _wrong(name: InputName, error: Exception) -> Problem:
+    if type(error).__name__ == "PermissionException" or str(error) == "not authorized":
+        message = "asks for more than the tables of its database; copy what it reads into a table there"
+        return Problem(message, file=name.place)
     what = "the query is not understood" if name.is_query else "has no table of that name"
     return Problem(f"{what}; try it on its own to see why", file=name.place)
 

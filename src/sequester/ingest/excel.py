@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from sequester.errors import DataError, MissingLibrary, Problem
+from sequester.errors import DataError, MissingLibrary, Problem, SequesterError
 from sequester.ingest.source import Source, Wanted, once, quietly
+from sequester.processes import apart
 
 SUFFIXES = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 # A small file may unpack to more than any memory holds.
 _LARGEST = 2 << 30
+# Of all memory, what a sheet may take while it is read.
+_SHARE = 0.5
 
 
 def open_workbook(path: Path, table: str | None, wanted: Wanted) -> Source:
     """Open the sheet of this name, or the only one that has anything in it."""
     try:
-        import fastexcel
+        import fastexcel  # noqa: F401
     except ImportError:
         message = "spreadsheets need the extra `excel`: pip install 'sequester[excel]'"
         raise MissingLibrary(Problem(message, file=str(path))) from None
+    _refuse_bomb(path)
+    read = None
+    try:
+        # A single cell far away is a sheet of billions, on which the library aborts.
+        read = apart(_read, (path, table, wanted))
+    except DataError:
+        raise
+    except SequesterError:
+        pass
+    if read is None:
+        raise DataError(_damaged(path))
+    names, columns = read
+    return Source(names, once(lambda: dict(zip(columns.column_names, columns.columns, strict=True))))
+
+
+def _read(asked: tuple[Path, str | None, Wanted]) -> tuple[tuple[str, ...], pa.Table]:
+    """The names of all columns, and the wanted ones, in no more than a share of the memory."""
+    import fastexcel
+
+    if sys.platform != "win32":
+        import resource
+
+        most = int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    path, table, wanted = asked
     # What it says about columns is for nobody who reads a terminal, and not ours to vouch for.
     logging.getLogger("fastexcel").addHandler(logging.NullHandler())
-    _refuse_bomb(path)
     book = quietly(lambda: fastexcel.read_excel(path), lambda _: _damaged(path))
     sheet = _sheet(path, book, table)
     loaded = quietly(lambda: book.load_sheet(sheet, schema_sample_rows=None), lambda _: _damaged(path))
     names = tuple(str(column.name) for column in loaded.available_columns())
-
-    def read() -> dict[str, pa.ChunkedArray]:
-        batch = quietly(loaded.to_arrow, lambda _: _damaged(path))
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        return {name: pa.chunked_array([columns[name]]) for name in wanted.among(names)}
-
-    return Source(names, once(read))
+    batch = quietly(loaded.to_arrow, lambda _: _damaged(path))
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return names, pa.table({name: columns[name] for name in wanted.among(names)})
 
 
 def _sheet(path: Path, book: Any, table: str | None) -> str:
@@ -60,13 +85,14 @@ def _has_rows(book: Any, name: str) -> bool:
 
 
 def _refuse_bomb(path: Path) -> None:
-    if not zipfile.is_zipfile(path):
-        return
-    with zipfile.ZipFile(path) as packed:
-        unpacked = sum(part.file_size for part in packed.infolist())
-    if unpacked > _LARGEST:
+    def unpacked() -> int:
+        with zipfile.ZipFile(path) as packed:
+            return sum(part.file_size for part in packed.infolist())
+
+    if zipfile.is_zipfile(path) and quietly(unpacked, lambda _: _damaged(path)) > _LARGEST:
         raise DataError(Problem(f"unpacks to more than {_LARGEST >> 30} GB; export it as csv", file=str(path)))
 
 
 def _damaged(path: Path) -> Problem:
-    return Problem("is no workbook, is locked by a password, or is damaged; export it as csv", file=str(path))
+    message = "is no workbook, is locked by a password, is damaged, or has a cell too far out; export it as csv"
+    return Problem(message, file=str(path))

@@ -57,9 +57,18 @@ def named(source: str | os.PathLike[str]) -> InputName:
 
 
 def whole_name(source: str | os.PathLike[str]) -> str:
-    """The same input as it is named from any folder."""
+    """The same input as it is named from any folder; a table of Spark's catalog has one name everywhere."""
     name = named(source)
-    return str(name) if name.is_address else str(InputName(str(Path(name.place).resolve()), name.table))
+    path = Path(name.place)
+    here = not name.is_address and (path.exists() or bool(files_of(path)))
+    return str(InputName(str(path.resolve()), name.table)) if here else str(name)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that a name with * or ? stands for, in the order of their names; none for any other name."""
+    if not set("*?[") & set(path.name):
+        return []
+    return sorted(found for found in path.parent.glob(path.name) if found.is_file())
 
 
 def stem_of(source: str | os.PathLike[str]) -> str:

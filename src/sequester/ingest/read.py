@@ -15,7 +15,7 @@ from sequester.ingest import databases, excel, statistics
 from sequester.ingest.csv import COMPRESSION, open_delimited
 from sequester.ingest.escaped import open_escaped
 from sequester.ingest.frames import open_frame
-from sequester.ingest.named import InputName, named
+from sequester.ingest.named import InputName, files_of, named
 from sequester.ingest.parquet import open_parquet
 from sequester.ingest.source import Opener, Source, Wanted, quietly, same_names
 from sequester.ingest.suited import only_suited
@@ -90,13 +90,6 @@ def _open_named(name: InputName, wanted: Wanted, form: Input, *, escaped: bool) 
     else:
         return _open_existing(name, status, wanted, form, escaped=escaped)
     raise DataError(Problem(reason, file=str(path)))
-
-
-def files_of(path: Path) -> list[Path]:
-    """The files that a name with * or ? stands for, in the order of their names; none for any other name."""
-    if not set("*?[") & set(path.name):
-        return []
-    return sorted(found for found in path.parent.glob(path.name) if found.is_file())
 
 
 def _open_together(files: Sequence[Path], wanted: Wanted, form: Input, *, escaped: bool) -> Source:

@@ -13,8 +13,8 @@ from pyarrow import parquet
 from sequester.errors import DataError, Problem
 from sequester.ingest import databases
 from sequester.ingest.csv import COMPRESSION, stream_delimited
-from sequester.ingest.named import InputName, named
-from sequester.ingest.read import DELIMITED, files_of, open_source
+from sequester.ingest.named import InputName, files_of, named
+from sequester.ingest.read import DELIMITED, open_source
 from sequester.ingest.source import Wanted, quietly
 from sequester.policy.model import Input
 

@@ -300,10 +300,16 @@ def new_file(place: Place, *, cipher: str | None) -> Iterator[DuckFile]:
 
 def _inode(place: Place) -> tuple[int, int] | None:
     """Which file has the name of the ledger; None for no file."""
-    with contextlib.suppress(OSError):
-        there = place.file.stat()
-        return there.st_dev, there.st_ino
-    return None
+    there, path = None, place.file.resolve()
+    for file in (path, path.with_name(f"{path.name}.wal")):
+        with contextlib.suppress(OSError):
+            status = file.stat()
+            there = there or (status.st_dev, status.st_ino)
+            # DuckDB would wait for whoever writes to a pipe.
+            if not stat.S_ISREG(status.st_mode):
+                shown = place.file if file == path else file
+                raise LedgerError(Problem("is a folder, a pipe or a device, and no ledger", file=str(shown)))
+    return there
 
 
 def _check_whole(draft: Place, held: dict[str, int], *, cipher: str | None, named: Place) -> None:

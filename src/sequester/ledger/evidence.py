@@ -249,7 +249,7 @@ def _is_numbered(place: Path) -> bool:
 
 def _series_of(place: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError, RecursionError):
-        facts = json.loads((place / "release.json").read_text(encoding="utf-8"))
+        facts = json.loads(regular.bytes_of(place / "release.json"))
         return facts.get("series") if isinstance(facts, dict) else None
     return None
 
@@ -257,7 +257,7 @@ def _series_of(place: Path) -> str | None:
 def _rows(data: Path) -> int | None:
     """Rows of a data file; None when it cannot be read, which its digest tells."""
     with contextlib.suppress(pa.ArrowException, OSError):
-        return output_of(data.name).rows(data)
+        return output_of(data.name).rows(data) if data.is_file() else None
     return None
 
 

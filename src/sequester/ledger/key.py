@@ -20,6 +20,7 @@ from typing import NoReturn
 from sequester.drafts import draft_beside, write_whole
 from sequester.errors import LedgerError, Problem
 from sequester.ledger.place import Place
+from sequester.regular import bytes_of
 
 VARIABLE = "SEQUESTER_KEY"
 SHORTEST = 16
@@ -100,7 +101,7 @@ class Key:
         key, there = cls.need(ledger), cls.find(new)
         if there is None:
             try:
-                _write(Place.of(new).key, Place.of(ledger).key.read_text(encoding="utf-8"))
+                _write(Place.of(new).key, bytes_of(Place.of(ledger).key).decode())
             except LedgerError:
                 there = cls.find(new)
                 if there is None:
@@ -116,7 +117,7 @@ class Key:
         reason = text = None
         try:
             mode = path.stat().st_mode
-            text = path.read_text(encoding="utf-8")
+            text = bytes_of(path).decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
         if text is None:

@@ -36,6 +36,7 @@ from sequester.ledger.rows import Columns, Rows, from_arrow, to_arrow
 from sequester.ledger.schema import TABLES
 from sequester.ledger.state import Entry, Event
 from sequester.ledger.store import Store, Versions
+from sequester.regular import bytes_of
 
 LIST = "parts.json"
 # Under this name the entry of a release has the digest of its list of parts.
@@ -108,7 +109,7 @@ class Shelf:
     def read_list(self, entry: Entry) -> PartList:
         """The parts of a release, if the list is the one that was recorded."""
         try:
-            text = (self.of_release(entry.number) / LIST).read_bytes()
+            text = bytes_of(self.of_release(entry.number) / LIST)
         except OSError:
             text = b""
         if hashlib.sha256(text).hexdigest() != entry.tables.get(PARTS):
@@ -295,7 +296,7 @@ class PartStore(Store):
 
         def read() -> Columns:
             # A table without rows has no file; its digest says whether that is right.
-            stored = _listed(table, parquet.read_table(path)) if path.exists() else _nothing(table)
+            stored = _listed(table, parquet.read_table(path)) if path.is_file() else _nothing(table)
             return from_arrow(table, stored, **wide)
 
         try:

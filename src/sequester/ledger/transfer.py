@@ -23,7 +23,7 @@ from sequester.ledger.opening import new_store
 from sequester.ledger.place import Place
 from sequester.ledger.store import Store, digests_of, quoted
 from sequester.ledger.verify import verify
-from sequester.regular import digest_of
+from sequester.regular import bytes_of, digest_of
 
 MANIFEST = "ledger.json"
 _FORMAT = 1
@@ -111,7 +111,7 @@ def _digests(store: Store) -> dict[str, str]:
 def _manifest(folder: Path) -> dict[str, Any]:
     message = None
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads(bytes_of(folder / MANIFEST))
         if manifest["sequester-ledger"] != _FORMAT or manifest["schema"] != schema.VERSION:
             message = "was exported by another version of Sequester; import it with that version, and open it with this"
         elif not {"head", "tables"} <= manifest.keys() or set(manifest["tables"]) != set(schema.EVERY_TABLE):

@@ -20,6 +20,7 @@ from sequester.ledger.connection import private
 from sequester.ledger.key import Key, flush_names
 from sequester.ledger.place import Place
 from sequester.ledger.store import Store, need
+from sequester.regular import bytes_of
 
 _FORMAT = 1
 _SUFFIX = ".head"
@@ -89,7 +90,7 @@ def read(path: Path) -> Witness:
     """What is remembered; LedgerError when the file is not one of these."""
     reason = None
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = json.loads(bytes_of(path))
         if raw.pop("sequester-head") != _FORMAT:
             raise ValueError
         head = Witness(**raw)

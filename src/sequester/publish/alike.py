@@ -17,6 +17,7 @@ from sequester.ledger import Place, evidence, witness
 from sequester.ledger.evidence import Trouble
 from sequester.policy.attributes import Insensitive
 from sequester.policy.model import Policy
+from sequester.regular import bytes_of
 
 
 def refuse_alike(place: Place, policy: Policy, folder: Path) -> None:
@@ -81,7 +82,7 @@ def _published(policy: Policy) -> list[str]:
 def _columns(place: Path, names: list[str]) -> set[str]:
     """The attributes that a release shows; a number may be in two columns."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        columns = [str(column["name"]) for column in json.loads((place / "release.json").read_text())["columns"]]
+        columns = [str(column["name"]) for column in json.loads(bytes_of(place / "release.json"))["columns"]]
         ends = {f"{name}{end}": name for name in names for end in ("_min", "_max")}
         return {column if column in names else ends.get(column, column) for column in columns}
     return set()

@@ -21,6 +21,7 @@ from sequester.domain.formulas import escape, escape_name
 from sequester.domain.grid import is_whole, snapped
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds import kind_of
+from sequester.errors import DataError
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.outputs import output_of
@@ -91,7 +92,10 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
             columns |= _numeric(name, domain, lo, hi, member, numbers)
         else:
             level = None if classes.levels is None else classes.levels[attribute]
-            columns[name] = _cells(domain, lo, hi, member, level)
+            try:
+                columns[name] = _cells(domain, lo, hi, member, level)
+            except DataError as error:
+                raise DataError(replace(problem, column=name) for problem in error.problems) from None
     for name, domain, codes in zip(
         snapshot.sensitive_names, snapshot.sensitive_domains, snapshot.sensitive, strict=True
     ):

@@ -151,8 +151,9 @@ class Plan(Viewable):
     repeats                          the release that this very table was published as last
     records, people                  rows, and those of them that are about somebody
     pods                             of a release by pods; its losses are those of people
-    seal                             by the key of the ledger, of everything else but where the table is: a saved
-                                     plan that was edited does not bear it
+    source                           where the table is, as it is named from any folder
+    seal                             by the key of the ledger, of everything else: a saved plan that was edited does
+                                     not bear it
     levers                           expected AIL of the newcomers if published now, or collected with one or two more
                                      increments of the same size
     why                              what makes somebody wait, classes coarse, rows be about nobody
@@ -238,9 +239,9 @@ class Plan(Viewable):
         return {**raw, "holds": self.holds}
 
     def signed(self) -> bytes:
-        """What the seal is of: everything but itself, and where the table is, which may be named from elsewhere."""
+        """What the seal is of: everything but itself."""
         raw = self.to_dict()
-        del raw["seal"], raw["source"]
+        del raw["seal"]
         return json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()
 
     def priced_as(self, plan: Plan) -> Plan:

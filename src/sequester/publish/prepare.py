@@ -16,6 +16,7 @@ from sequester.causes import Cause, Relaxation
 from sequester.domain.kinds import kind_of
 from sequester.errors import DataError, GuaranteeError
 from sequester.ingest.encode import encode, encode_list, encode_next
+from sequester.ingest.named import whole_name
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.state import Entry, State
@@ -116,7 +117,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         name=request.name,
         head=state.head,
         fingerprint=fingerprint(policy),
-        source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
+        source=whole_name(source) if isinstance(source, str | os.PathLike) else None,
         input_digest=digest,
         content=candidate.content(),
         method=policy.method.model_dump(mode="json"),
@@ -169,7 +170,7 @@ def _in_parts(ledger: Ledger, policy: Policy, request: Request, *, progress: Pro
         name=request.name,
         head=ledger.head,
         fingerprint=fingerprint(policy),
-        source=os.fspath(source) if isinstance(source, str | os.PathLike) else None,
+        source=whole_name(source) if isinstance(source, str | os.PathLike) else None,
         method=policy.method.model_dump(mode="json"),
         seed=request.seed,
         recipient=request.recipient,

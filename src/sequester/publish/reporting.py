@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sequester.errors import DataError, Problem
 from sequester.ledger.evidence import place_of
+from sequester.regular import bytes_of
 from sequester.report.parts import Told
 from sequester.report.release import release_page
 
@@ -66,7 +67,7 @@ def public_text(ledger: Ledger, number: int, folder: Path) -> str:
     page = place_of(folder, ledger.series, entry) / "report.html"
     if not page.is_file():
         raise DataError(Problem("the report is not there; say where the release folders are", file=str(page)))
-    text = page.read_bytes()
+    text = bytes_of(page)
     recorded = entry.files.get("report.html")
     if recorded is not None and hashlib.sha256(text).hexdigest() != recorded:
         raise DataError(Problem("is not what was recorded when the release was published", file=str(page)))

@@ -16,7 +16,7 @@ from sequester.causes import KINDS
 from sequester.errors import DataError, Problem
 from sequester.regular import Unreadable, read_regular
 
-FORMAT = 4
+FORMAT = 5
 _MARK = "sequester-plan"
 _MOST_BYTES = 4 << 20
 _LARGEST = 1 << 62

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sequester.drafts import sweep
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
-from sequester.ingest.named import stem_of
+from sequester.ingest.named import files_of, named, stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
 from sequester.ledger.connection import Encrypted, Outdated
 from sequester.ledger.evidence import Digests, Trouble
@@ -261,6 +261,7 @@ class Series(Viewable):
         self,
         what: Any,
         *,
+        source: Any = None,
         i_know_this_leaks: bool = False,
         again: bool = False,
         progress: Progress | None = None,
@@ -268,10 +269,13 @@ class Series(Viewable):
     ) -> Release:
         """Publish a plan, or plan a table and publish it (with the options of `plan`).
 
+        A plan that was saved is made anew from its input; if ledger, policy or input changed since, it is refused.
+        `source` is where that input is, if it is not any more where the plan says.
         again  publish a table once more that was published already, which is refused otherwise; a plan says so itself
                (`repeats`), and whoever publishes it has seen that
-        A plan that was saved is made anew from its input; if ledger, policy or input moved since, it is refused.
         """
+        if source is not None and (not isinstance(what, Plan) or what.is_made):
+            raise DataError("only a plan that was saved is told where its table is; leave `source` out")
         made, whole = isinstance(what, Plan) and what.is_made, progress
         if not made:
             progress, whole = part_of(progress, 0, _PLANNED), part_of(progress, _PLANNED, 1)
@@ -279,7 +283,7 @@ class Series(Viewable):
         if plan.fingerprint != fingerprint(self.policy) or plan.series != self.policy.series:
             raise StalePlan("the plan was made for another policy; plan again")
         if not plan.is_made:
-            plan = self._again(plan, progress=progress)
+            plan = self._again(plan, source, progress=progress)
         if plan.repeats is not None and not again and not isinstance(what, Plan):
             raise DataError(
                 f"this table was published already as release {plan.repeats}, and nothing was published; again=True "
@@ -300,16 +304,16 @@ class Series(Viewable):
         self._seen = plan.number
         return release
 
-    def _again(self, plan: Plan, *, progress: Progress | None) -> Plan:
+    def _again(self, plan: Plan, source: Any, *, progress: Progress | None) -> Plan:
         """A saved plan with its records, if they are still what they were.
 
         What the release costs is not reckoned again: nothing that is published depends on it, and the seal says that
         nobody edited it.
         """
-        if plan.source is None:
-            raise DataError("the plan does not say which file it was made from; plan again")
+        if source is None:
+            source = _still_there(plan)
         edited = StalePlan("the plan does not say what is planned; it was edited, or made elsewhere: plan it again")
-        request = Request(plan.source, plan.seed, plan.recipient, plan.purpose, plan.everybody_is_new, priced=False)
+        request = Request(source, plan.seed, plan.recipient, plan.purpose, plan.everybody_is_new, priced=False)
         with self._ledger(read_only=True) as ledger:
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
@@ -408,6 +412,18 @@ class Series(Viewable):
             if audience == "public":
                 return public_text(ledger, number, self.folder)
             return internal_text(ledger, self.policy, number, tables=tables, folder=self.folder)
+
+
+def _still_there(plan: Plan) -> str:
+    """The table of a saved plan, by its name."""
+    if plan.source is None:
+        raise DataError("the plan does not say which file it was made from; plan again")
+    place = Path(named(plan.source).place)
+    if place.is_absolute() and not place.exists() and not files_of(place):
+        raise DataError(
+            Problem("there is no such file any more; say where the table is now (`source=...`)", file=str(place))
+        )
+    return plan.source
 
 
 def _commit_parts(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sequester.domain.arx import read_arx
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds.kind import Kind
+from sequester.domain.limits import refuse_many
 from sequester.domain.tree import from_rows, from_tree, from_values
 from sequester.errors import PolicyError
 
@@ -59,6 +60,8 @@ class Category(Kind):
             raise PolicyError(replace(problem, file=str(file)) for problem in error.problems) from None
 
     def observe(self, attribute: QuasiIdentifier | Sensitive, values: Any) -> Hierarchy:
+        if attribute.role == "quasi-identifier":
+            refuse_many(len(values))
         return from_values(values, missing=attribute.missing == "category")
 
     def ends(self, attribute: QuasiIdentifier, texts: Sequence[str]) -> Any:
