@@ -29,7 +29,7 @@ from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.parts import PARTS, PartList, Shelf, is_parted
 from sequester.ledger.place import Place
-from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
+from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of, stacked
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
@@ -505,8 +505,8 @@ class Ledger:
             failure = Unsettled(error.problems[0].message, file=error.problems[0].file)
         raise failure
 
-    def _check(self, draft: Draft, entries: Sequence[Entry]) -> None:
-        problems = problems_of(draft, entries[-1].people if entries else 0)
+    def _check(self, draft: Draft, entries: Sequence[Entry], *, empty: bool = False) -> None:
+        problems = problems_of(draft, entries[-1].people if entries else 0, empty=empty)
         if entries and (draft.quasi, draft.sensitive, draft.insensitive) != (
             entries[-1].quasi,
             entries[-1].sensitive,
@@ -514,7 +514,7 @@ class Ledger:
         ):
             problems.append("the attributes are not those of the releases before")
         if entries and not problems and len(draft.newcomers):
-            if self._store.by_release("people", entries)[0]["digests"].shape[1] != len(draft.digests):
+            if stacked(self._store.by_release("people", entries), "digests").shape[1] != len(draft.digests):
                 problems.append("there are not as many digests as in the releases before")
             if (self.match(draft.newcomers) >= 0).any():
                 problems.append("a newcomer was published before")
@@ -560,7 +560,8 @@ class Ledger:
             )
             for place, entry in enumerate(entries)
         )
-        seats = seats_of(store.by_release("seats", entries), store.by_release("pods", entries), last.people)
+        seated, pods = store.by_release("seats", entries), store.by_release("pods", entries)
+        seats = seats_of(seated, pods, last.people, records=[entry.records for entry in entries])
         rows = store.rows(last, ("state", "changes", "queue", "retained"))
         joined = [len(new["person"]) for new in people]
         must(np.array_equal(rows["state"]["person"], np.arange(last.people)))
@@ -581,7 +582,7 @@ class Ledger:
             trajectory=rows["state"]["trajectory"],
             values=values,
             plain=plain,
-            digests=np.ascontiguousarray(np.concatenate([new["digests"] for new in people]).T),
+            digests=np.ascontiguousarray(stacked(people, "digests").T),
             joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
             retained=rows["retained"]["person"].astype(np.int64),
             queue=WaitingList(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),
