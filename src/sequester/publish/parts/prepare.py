@@ -48,7 +48,7 @@ from sequester.publish.parts.gather import (
 )
 from sequester.publish.parts.make import MadePart, Maker, Twins
 from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
-from sequester.publish.roster import moves_of
+from sequester.publish.roster import moves_of, nobody
 from sequester.publish.strangers import check_known
 
 Progress = Callable[[str, int, int], None]
@@ -71,6 +71,11 @@ class InParts:
     files: tuple[WrittenFile, ...]
     schema: pa.Schema
     listed: PartList
+
+    @property
+    def shown(self) -> tuple[MadePart, ...]:
+        """The parts that have rows in the release."""
+        return tuple(part for part in self.made if part.card.records)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +136,7 @@ class Workshop:
         self._tell(3)
         self._refuse_twins(errand, made)
         self._tell(4)
-        schema = common_schema([part.schema for part in made])
+        schema = common_schema([part.schema for part in made if part.card.records])
         sums = tuple(sum(column) % (1 << 64) for column in zip(*(part.sums for part in made), strict=True))
         files = self._all(Writer(errand, schema, sums), range(errand.slices), need=ROWS * 400)
         self._tell.done(release=errand.number, parts=len(made), records=sum(part.card.records for part in made))
@@ -235,8 +240,9 @@ class Workshop:
             except GuaranteeError as error:
                 refused = refused or error
             else:
-                return tuple(sorted(made, key=lambda part: part.card.part))
-        raise refused or AssertionError("there is always a way to be tried")
+                if any(part.card.records for part in made):
+                    return tuple(sorted(made, key=lambda part: part.card.part))
+        raise refused or nobody(None)
 
     def _all(self, work: Any, items: Sequence[int], *, need: int) -> list[Any]:
         """Work on all items, with progress."""
