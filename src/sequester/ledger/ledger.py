@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sequester import log
 from sequester.domain.hierarchy import Hierarchy
+from sequester.drafts import sweep
 from sequester.errors import LedgerError, Problem, StalePlan, Unsettled
 from sequester.ledger import chain, evidence, hashing, schema
 from sequester.ledger.domains import lost_leaves, to_json
@@ -29,7 +30,16 @@ from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.parts import PARTS, PartList, Shelf, is_parted
 from sequester.ledger.place import Place
-from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of, stacked
+from sequester.ledger.rows import (
+    Rows,
+    changed_domains,
+    join_hashes,
+    joining_values,
+    make_rows,
+    problems_of,
+    seats_of,
+    stacked,
+)
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
@@ -49,6 +59,8 @@ class Ledger:
         self._key = key
         self._trusted = False
         self.encrypted = encrypted
+        # Where a command that died left private rows that cannot be removed from here.
+        self.left: tuple[Path, ...] = ()
 
     @classmethod
     def create(
@@ -90,7 +102,10 @@ class Ledger:
         with log.timed("ledger", f"opened {how}", ledger=str(place)) as told:
             store, facts, encrypted = open_store(place, key, read_only=read_only, series=series, timeout=timeout)
             told |= {"series": facts["series"], "version": facts["schema"], "encrypted": encrypted}
-        return cls(store, facts, key, encrypted=encrypted)
+        ledger = cls(store, facts, key, encrypted=encrypted)
+        # Whoever died while a large table was made left private rows behind.
+        ledger.left = tuple(sweep(place.spill))
+        return ledger
 
     def close(self) -> None:
         """Let other commands have it."""
@@ -315,6 +330,8 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.connection.execute("UPDATE releases SET status = 'published' WHERE number = ?", [number])
             self._store.record("published", number, entries[number - 1].hash)
+        if is_parted(entries[:number]):
+            Shelf(self.place).show(entries[number - 1])
         self.remember()
 
     def withdraw(self, number: int) -> None:
@@ -325,6 +342,8 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.remove(number)
             self._store.record("withdrawn", number, pending.hash)
+        if is_parted([pending]):
+            Shelf(self.place).sweep(self.releases())
         self.remember()
 
     def remove(self) -> None:
@@ -354,6 +373,7 @@ class Ledger:
             troubles += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
         if is_parted(entries):
             troubles += Shelf(self.place).troubles(entries)
+        troubles += evidence.of_parts(self.place, len(entries), digest=digest)
         known = evidence.accepted(events)
         return [trouble for trouble in troubles if trouble.mark not in known]
 
@@ -414,6 +434,7 @@ class Ledger:
         troubles = [
             *evidence.of_folders(folder, self.series, self.releases(), events=events, carried=self.carried),
             *evidence.of_head(place, self.series, events, self.key, begun=False),
+            *evidence.of_parts(place, len(self.releases())),
         ]
         return [trouble for trouble in troubles if trouble.mark not in known]
 

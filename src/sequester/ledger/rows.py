@@ -99,9 +99,7 @@ def stacked(releases: Sequence[Columns], column: str) -> NDArray[Any]:
     return np.concatenate(given) if given else releases[0][column]
 
 
-def seats_of(
-    seats: Sequence[Columns], pods: Sequence[Columns], people: int, *, records: Sequence[int]
-) -> Seats | None:
+def seats_of(seats: Sequence[Columns], pods: Sequence[Columns], people: int, *, records: Sequence[int]) -> Seats | None:
     """Everybody's seat and pods, from the rows of all releases; None where some of them were made without pods.
 
     records  per release, how many it has: without any it has no pods either
@@ -157,7 +155,7 @@ def join_hashes(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> pa.Array:
 
 
 def problems_of(draft: Draft, known: int, *, empty: bool = False) -> list[str]:
-    """What does not fit together in a draft; everything here is a mistake of the caller. It may be `empty` in a part."""
+    """What does not fit together in a draft; everything here is a mistake of the caller. One of a part may be empty."""
     people, classes = len(draft.member), draft.lo.shape[1]
     shapes = {
         "lo": (draft.lo.shape, (len(draft.quasi), classes)),

@@ -59,9 +59,9 @@ def commit_parts(
     tell(0)
     commit.step("before writing")
     sweep(place.parent)
-    shelf.sweep(len(earlier))
+    shelf.sweep(earlier)
     draft = draft_of(place)
-    with _gone_on_failure(draft, shelf.of_release(plan.number)):
+    with _gone_on_failure(draft, shelf.draft(plan.number)):
         files, drawn = _write(draft, release, parts, earlier)
         commit.step("written")
         tell(1)
@@ -89,6 +89,8 @@ def _write(draft: Path, release: LargeRelease, parts: InParts, earlier: list[Ent
     draft.mkdir(mode=0o700)
     for file in parts.files:
         shutil.move(parts.errand.written / file.name, draft / file.name)
+        # From another disk it was copied.
+        flush(draft / file.name)
     drawn = _sketch(draft, release.policy, parts, axes=axes_of(told_of(earlier)))
     digests = {file.name: file.digest for file in parts.files}
     names = [file.name for file in parts.files]

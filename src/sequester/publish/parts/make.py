@@ -145,7 +145,9 @@ def _note_people(errand: Errand, part: int, known: pa.Array, new: pa.Array, stat
     before, now = split_hashes(known), split_hashes(new)
     high, low = (np.concatenate([old[~state.decoy], more]) for old, more in zip(before, now, strict=True))
     order = np.argsort(high)
-    np.save(errand.people / f"{part:05d}.npy", np.stack([high[order], low[order]]))
+    place = errand.people / f"{part:05d}.npy"
+    place.touch(0o600)
+    np.save(place, np.stack([high[order], low[order]]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
