@@ -26,7 +26,7 @@ def policy(method: str = "mondrian", *, part: int = PART, **more: Any) -> sq.Pol
     return sq.Policy.model_validate(
         {
             "version": 1,
-            "series": "towns",
+            "series": more.pop("series", "towns"),
             "person": "id",
             "attributes": {
                 "age": {"role": "quasi-identifier", "kind": "number", "range": [0, 99]},

@@ -18,6 +18,23 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
+_ELSEWHERE = "elsewhere"
+
+
+@contextlib.contextmanager
+def draft_elsewhere(path: Path, folder: Path) -> Iterator[Path]:
+    """As `draft_beside`, but in another folder; a draft beside the path remembers where. Raises OSError."""
+    if folder.resolve() == path.parent.resolve():
+        with draft_beside(path) as draft:
+            yield draft
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    there = folder.resolve() / path.name
+    with draft_beside(path) as mark:
+        write_whole(mark / _ELSEWHERE, os.fsencode(there))
+        with draft_beside(there) as draft:
+            yield draft
+
 
 @contextlib.contextmanager
 def draft_beside(path: Path) -> Iterator[Path]:
@@ -32,16 +49,30 @@ def draft_beside(path: Path) -> Iterator[Path]:
             os.close(lock)
 
 
-def sweep(path: Path) -> None:
-    """Remove what others left who died while they made this."""
+def sweep(path: Path) -> list[Path]:
+    """Remove what others left who died while they made this; returns the folders of what cannot be removed."""
+    left: list[Path] = []
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}\.part")
     with contextlib.suppress(OSError):
-        pattern = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{8}}\.part")
         for folder in [place for place in path.parent.iterdir() if pattern.fullmatch(place.name)]:
-            with contextlib.suppress(BlockingIOError):
+            # Whoever is at work has locked it; or it is gone since.
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):
                 lock = _lock(folder)
                 if lock is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    left += _remove(folder)
                     os.close(lock)
+    return left
+
+
+def _remove(folder: Path) -> list[Path]:
+    """Remove a draft that nobody works in, first what it says is elsewhere; returns the folders of what is left."""
+    there = None
+    with contextlib.suppress(OSError):
+        there = Path(os.fsdecode((folder / _ELSEWHERE).read_bytes()))
+    if there is not None and (not there.parent.is_dir() or sweep(there)):
+        return [there.parent]
+    shutil.rmtree(folder, ignore_errors=True)
+    return [folder.parent] if folder.exists() else []
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import sequester as sq
 from parted import KEY, SEED, begin, files, policy, waves, write
+from parted_series import CHURN, Churn, check_as_whole
 from sequester.engine import pieces, spark
 from sequester.ledger import Ledger
 from sequester.ledger.parts import is_parted
@@ -93,6 +95,13 @@ def test_rows_in_any_order_and_in_many_tasks_give_the_same_bytes(
     assert plan.parts is not None
     assert (plan.content, plan.input_digest) == (expected.content, expected.input_digest)
     assert [file.digest for file in plan.parts.files] == [file.digest for file in expected.parts.files]
+
+
+@settings(deadline=None, max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CHURN)
+def test_series_whose_parts_empty_and_fill_again_are_as_safe_as_the_whole(spark: Any, churn: Churn) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        check_as_whole(Path(folder), churn, name="spark")
 
 
 def test_a_series_goes_on_with_another_engine(spark: Any, tmp_path: Path) -> None:

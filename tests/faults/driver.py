@@ -21,7 +21,10 @@ from typing import Any
 
 import pyarrow as pa
 
+sys.path.append(str(Path(__file__).parents[1]))
+
 from agreement import tables
+from parted import policy, publish_both
 from sequester.cli import app as application
 from sequester.cli import main
 from sequester.ledger import Key, hashing
@@ -54,6 +57,7 @@ def warm_up() -> None:
                     prog_name="sequester",
                 )
         assert list(folder.rglob("0002-second/data.csv")), "nothing could be published"
+        publish_both(folder / "parts", policy("pods"))
     # Of many people ids are hashed by a loop that few do without; a compiler without memory takes the process with it.
     hashing.identify(pa.array(range(100_000)), Key.of_text("a key to warm up with"))
 

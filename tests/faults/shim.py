@@ -99,17 +99,17 @@ class Driver:
         self._process.communicate()
 
 
-def survive(driver: Driver, start: Path, name: str, folder: Path, **fault: Any) -> Done:
+def survive(driver: Driver, start: Path, name: str, folder: Path, *, then: str = "third", **fault: Any) -> Done:
     """Publish one table with a fault, from a fresh copy of a folder, and the next without: all that must hold does."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(start, folder)
     done = driver.run(folder, *publish(name), **fault)
     entries = check_known(folder)
     check_words(folder, name, entries, code=done.code, said=done.said)
-    again = driver.run(folder, *publish("third"))
+    again = driver.run(folder, *publish(then))
     assert again.code == 0, again.said
     now = check_order(folder)
-    assert now[-1].name == "third"
+    assert now[-1].name == then
     before = {entry.hash for entry in entries if entry.status == "published"}
     assert before <= {entry.hash for entry in now}, "a published release was forgotten"
     return done

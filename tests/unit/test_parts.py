@@ -13,9 +13,9 @@ import pytest
 
 import sequester as sq
 from parted import KEY, PART, SEED, begin, files, people, policy, publish_both, waves, write
+from parted_series import published_rows
 from sequester.errors import DataError, GuaranteeError, LedgerError, PolicyError, StalePlan
 from sequester.ledger import Ledger
-from sequester.ledger.part_ledger import Parts
 from sequester.ledger.parts import Shelf, is_parted
 from sequester.publish.inquiry import with_bounds
 from sequester.publish.parts.sliced import checksums
@@ -35,26 +35,7 @@ def ledger_of(series: Series) -> Ledger:
 def publishers_view(series: Series) -> list[pa.Table]:
     """Every release with who each row is about, put together from what the ledger has of all parts."""
     with ledger_of(series) as ledger:
-        parts = Parts.of(ledger)
-    tables: list[list[pa.Table]] = [[], []]
-    for number in range(len(parts.lists[-1].cards)):
-        state = parts.open(number).load()
-        for release, memory in enumerate(state.releases):
-            member = state.path[state.trajectory, release]
-            here = np.flatnonzero(member >= 0)
-            columns: dict[str, Any] = {"id": [f"{number}-{person}" for person in here]}
-            for place, name in enumerate(state.quasi):
-                lo, hi, leaves = memory.lo[place][member[here]], memory.hi[place][member[here]], memory.domains[name]
-                if name == "city":
-                    columns[name] = [
-                        "{" + ", ".join(leaves.names[0][low : high + 1]) + "}" for low, high in zip(lo, hi, strict=True)
-                    ]
-                else:
-                    columns |= {f"{name}_min": leaves.values[lo], f"{name}_max": leaves.values[hi]}
-            columns["illness"] = np.array(state.domains["illness"].names[0])[state.values[0][here]]
-            tables[release].append(pa.table(columns))
-    draw = np.random.default_rng(5)
-    return [together.take(pa.array(draw.permutation(together.num_rows))) for together in map(pa.concat_tables, tables)]
+        return published_rows(ledger)[0]
 
 
 def test_a_large_first_table_is_made_in_parts_and_so_are_those_that_follow(series: Series) -> None:
@@ -166,6 +147,15 @@ def test_every_kind_of_input_gives_the_same_release(kind: str, tmp_path: Path) -
     expected = begin(tmp_path / "expected", policy()).plan(table, name="w1", seed=SEED)
     assert plan.parts is not None
     assert (plan.content, plan.input_digest) == (expected.content, expected.input_digest)
+
+
+def test_a_part_that_gets_nobody_new_does_not_end_its_series(tmp_path: Path) -> None:
+    series = begin(tmp_path, policy(part=80))
+    for number in range(1, 4):
+        assert series.publish(people(400), name=f"w{number}", seed=SEED + number).measurement.holds
+    assert series.audit().holds
+    with ledger_of(series) as ledger:
+        assert ledger.verify(releases=series.folder).holds
 
 
 def test_a_saved_plan_is_made_anew_and_goes_stale(tmp_path: Path) -> None:

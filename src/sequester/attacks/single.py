@@ -18,18 +18,23 @@ from sequester.history import History
 def find(history: History, attack: str, criterion: Criterion | None, *, since: int = 0) -> Result:
     """Classes of single releases that break a criterion; the measure is the worst class of all releases.
 
-    `since` leaves the first releases out. What the policy does not ask for is not tried.
+    `since` leaves the first releases out. What the policy does not ask for is not tried. In a release that nobody of a
+    part is in there is nothing to try.
     """
     if criterion is None or len(history) <= since:
         return Result()
     places, degrees, extremes = [], [], []
     for number, release in enumerate(history.releases[since:], since):
+        if not len(release):
+            continue
         here = criterion.in_table(release.counts.sum(axis=0))
         observed = here.observed(release.counts)
         bad = np.flatnonzero(~here.holds(release.counts))
         extremes.append(float(observed.min() if criterion.at_least else observed.max()))
         places.append(np.column_stack([np.full(len(bad), number), bad]))
         degrees.append(observed[bad])
+    if not places:
+        return Result()
     unsafe, degree = np.concatenate(places), np.concatenate(degrees)
     told = worst(-degree if criterion.at_least else degree)
     people = _Members(history)

@@ -111,9 +111,9 @@ def rehearse(
             progress=tell,
         )
     written = result.policy_text(policy.read_text(encoding="utf-8-sig")) if out is not None else None
-    made = [] if picture is None else [write_text(picture, result.picture())]
+    made = [] if picture is None else [write_text(picture, result.picture(), mode=0o600)]
     if out is not None and written is not None:
-        made.append(write_text(out, written))
+        made.append(write_text(out, written, mode=0o600))
     if format is Format.JSON:
         print_json({**result.to_dict(), "files": [str(file) for file in made]})
     else:

@@ -45,7 +45,9 @@ class Dealer:
 
     def _writer(self, part: int, schema: pa.Schema) -> ipc.RecordBatchStreamWriter:
         if part not in self._writers:
-            file = pa.OSFile(str(self._folder / f"{part:05d}.arrow"), "wb")
+            place = self._folder / f"{part:05d}.arrow"
+            place.touch(0o600)
+            file = pa.OSFile(str(place), "wb")
             options = ipc.IpcWriteOptions(compression="lz4")
             self._writers[part] = (file, ipc.new_stream(file, schema, options=options))
         return self._writers[part][1]

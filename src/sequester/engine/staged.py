@@ -19,7 +19,9 @@ def stage(source: Any, wanted: Wanted, form: Input, place: Path) -> Path | None:
     writer = None
     for rows in stream(source, wanted, form=form):
         plain = undictionaried(rows)
-        writer = writer or parquet.ParquetWriter(place, plain.schema, compression="lz4")
+        if writer is None:
+            place.touch(0o600)
+            writer = parquet.ParquetWriter(place, plain.schema, compression="lz4")
         writer.write_table(_cast(plain, writer.schema))
     if writer is None:
         return None

@@ -1,8 +1,9 @@
-"""Whether what is around a ledger agrees with it: the release folders, and the head beside its key.
+"""Whether what is around a ledger agrees with it: the release folders, the head beside its key, and its parts.
 
 A ledger that forgot a release would let the next one tell what the two tell together. So three witnesses are heard
-before anything is planned or published: the ledger, the folders that the world has seen, and the head. What does not
-agree is trouble, each with what to do; trouble that is known and cannot be mended is accepted, and the log says so.
+before anything is planned or published: the ledger, the folders that the world has seen, and the head; of a large
+series its parts as well. What does not agree is trouble, each with what to do; trouble that is known and cannot be
+mended is accepted, and the log says so.
 """
 
 from __future__ import annotations
@@ -178,6 +179,19 @@ def of_nothing(place: Place, series: str, folder: Path, *, digest: Digest = dige
         )
         yield Trouble(f"head {digest(path)}", message, str(path))
     yield from of_folders(folder, series, (), digest=digest)
+    yield from of_parts(place, 0, digest=digest)
+
+
+def of_parts(place: Place, releases: int, *, digest: Digest = digest_of) -> Iterator[Trouble]:
+    """Parts have their name once their release is published: there are none beyond the last release of the ledger."""
+    named = place.parts.iterdir() if place.is_file and place.parts.is_dir() else ()
+    newer = [one for one in named if one.name.isdecimal() and int(one.name) > releases and one.is_dir()]
+    for parts in sorted(newer):
+        message = (
+            "are parts of a release that the ledger does not know: the ledger is older than its parts, or another "
+            f"one. Put the newest ledger back, with the parts that were beside it. If there is none, {_REPAIR}"
+        )
+        yield Trouble(f"parts {parts.name} {_contents(parts, digest)}", message, str(parts))
 
 
 def folders(folder: Path, series: str) -> list[Path]:

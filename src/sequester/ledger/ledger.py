@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sequester import log
 from sequester.domain.hierarchy import Hierarchy
+from sequester.drafts import sweep
 from sequester.errors import LedgerError, Problem, StalePlan, Unsettled
 from sequester.ledger import chain, evidence, hashing, schema
 from sequester.ledger.domains import lost_leaves, to_json
@@ -29,7 +30,16 @@ from sequester.ledger.living import Life
 from sequester.ledger.opening import new_store, open_store, remove_ledger
 from sequester.ledger.parts import PARTS, PartList, Shelf, is_parted
 from sequester.ledger.place import Place
-from sequester.ledger.rows import Rows, changed_domains, join_hashes, joining_values, make_rows, problems_of, seats_of
+from sequester.ledger.rows import (
+    Rows,
+    changed_domains,
+    join_hashes,
+    joining_values,
+    make_rows,
+    problems_of,
+    seats_of,
+    stacked,
+)
 from sequester.ledger.state import Draft, Entry, Event, Memory, State, Verification, WaitingList
 from sequester.ledger.store import Store, Versions, domains_by_release, latest, must, now, paths, to_entry
 from sequester.ledger.verify import chained
@@ -51,6 +61,8 @@ class Ledger:
         self._key = key
         self._trusted = False
         self.encrypted = encrypted
+        # Where a command that died left private rows that cannot be removed from here.
+        self.left: tuple[Path, ...] = ()
 
     @classmethod
     def create(
@@ -92,7 +104,10 @@ class Ledger:
         with log.timed("ledger", f"opened {how}", ledger=str(place)) as told:
             store, facts, encrypted = open_store(place, key, read_only=read_only, series=series, timeout=timeout)
             told |= {"series": facts["series"], "version": facts["schema"], "encrypted": encrypted}
-        return cls(store, facts, key, encrypted=encrypted)
+        ledger = cls(store, facts, key, encrypted=encrypted)
+        # Whoever died while a large table was made left private rows behind.
+        ledger.left = tuple(sweep(place.spill))
+        return ledger
 
     def close(self) -> None:
         """Let other commands have it."""
@@ -323,6 +338,8 @@ class Ledger:
             if self.releases()[number - 1].status != "published":
                 raise self._store.connection.not_kept("releases")
             self._store.record("published", number, entries[number - 1].hash)
+        if is_parted(entries[:number]):
+            Shelf(self.place).show(entries[number - 1])
         self.remember()
 
     def withdraw(self, number: int) -> None:
@@ -333,6 +350,8 @@ class Ledger:
         with self._store.connection.transaction():
             self._store.remove(number)
             self._store.record("withdrawn", number, pending.hash)
+        if is_parted([pending]):
+            Shelf(self.place).sweep(self.releases())
         self.remember()
 
     def remove(self) -> None:
@@ -364,6 +383,7 @@ class Ledger:
             troubles += evidence.of_head(self.place, self.series, events, self._key, begun=_has_begun(events))
         if is_parted(entries):
             troubles += Shelf(self.place).troubles(entries)
+        troubles += evidence.of_parts(self.place, len(entries), digest=digest)
         known = evidence.accepted(events)
         return [trouble for trouble in troubles if trouble.mark not in known]
 
@@ -424,6 +444,7 @@ class Ledger:
         troubles = [
             *evidence.of_folders(folder, self.series, self.releases(), events=events, carried=self.carried),
             *evidence.of_head(place, self.series, events, self.key, begun=False),
+            *evidence.of_parts(place, len(self.releases())),
         ]
         return [trouble for trouble in troubles if trouble.mark not in known]
 
@@ -516,8 +537,8 @@ class Ledger:
             failure = Unsettled(error.problems[0].message, file=error.problems[0].file)
         raise failure
 
-    def _check(self, draft: Draft, entries: Sequence[Entry]) -> None:
-        problems = problems_of(draft, entries[-1].people if entries else 0)
+    def _check(self, draft: Draft, entries: Sequence[Entry], *, empty: bool = False) -> None:
+        problems = problems_of(draft, entries[-1].people if entries else 0, empty=empty)
         if entries and (draft.quasi, draft.sensitive, draft.insensitive) != (
             entries[-1].quasi,
             entries[-1].sensitive,
@@ -525,7 +546,7 @@ class Ledger:
         ):
             problems.append("the attributes are not those of the releases before")
         if entries and not problems and len(draft.newcomers):
-            if self._store.by_release("people", entries)[0]["digests"].shape[1] != len(draft.digests):
+            if stacked(self._store.by_release("people", entries), "digests").shape[1] != len(draft.digests):
                 problems.append("there are not as many digests as in the releases before")
             if (self.match(draft.newcomers) >= 0).any():
                 problems.append("a newcomer was published before")
@@ -571,7 +592,8 @@ class Ledger:
             )
             for place, entry in enumerate(entries)
         )
-        seats = seats_of(store.by_release("seats", entries), store.by_release("pods", entries), last.people)
+        seated, pods = store.by_release("seats", entries), store.by_release("pods", entries)
+        seats = seats_of(seated, pods, last.people, records=[entry.records for entry in entries])
         # Of earlier releases nothing of these is needed, but an edit of it is an edit of what is built upon.
         store.check_rows(entries[:-1], _REPLACED)
         rows = store.rows(last, _REPLACED)
@@ -594,7 +616,7 @@ class Ledger:
             trajectory=rows["state"]["trajectory"],
             values=values,
             plain=plain,
-            digests=np.ascontiguousarray(np.concatenate([new["digests"] for new in people]).T),
+            digests=np.ascontiguousarray(stacked(people, "digests").T),
             joined=np.repeat(np.arange(1, len(people) + 1, dtype=np.int32), joined),
             retained=rows["retained"]["person"].astype(np.int64),
             queue=WaitingList(join_hashes(rows["queue"]["high"], rows["queue"]["low"]), rows["queue"]["since"]),

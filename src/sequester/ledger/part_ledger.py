@@ -39,7 +39,7 @@ class PartLedger(Ledger):
     def rows_of(self, draft: Draft) -> Rows:
         """What is to be recorded of a release of this part."""
         entries = self.trusted()
-        self._check(draft, entries)
+        self._check(draft, entries, empty=True)
         _, before, joining = self._before(draft, entries)
         return make_rows(draft, before, joining)
 

@@ -2,19 +2,24 @@
 
 The rows are those of `schema.TABLES`, for the people of one part; a part is in every respect the ledger of its people,
 and is read as one. The entry of the release has a digest of the list of parts, the list a digest of every table of
-every part, so the chain covers all of it. Files are written before the entry and never changed: what no entry knows is
-swept, and a kill at any moment leaves the ledger as it was.
+every part, so the chain covers all of it. Files are written before the entry, under a hidden name, and never changed;
+their folder gets its name once the release is published. So one with a hidden name that no entry knows is swept, since
+whoever made it died; one with a name that no entry knows is of a newer ledger, and a witness (`evidence.of_parts`).
 
+    SERIES.ledger.parts/.0002.draft                 until release 2 is published
     SERIES.ledger.parts/0002/parts.json             how people are divided, and what there is of each part
     SERIES.ledger.parts/0002/00017/people.parquet   rows of one table and one part
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -95,21 +100,23 @@ class Shelf:
         if not place.is_file:
             message = "large tables are made in parts, which are kept beside the file of a ledger; use one"
             raise LedgerError(Problem(message, file=str(place)))
-        self.folder = place.file.resolve().with_name(f"{place.name}.parts")
+        self.folder = place.parts
         self.place = place
 
-    def of_release(self, number: int) -> Path:
-        """The folder of a release."""
-        return self.folder / f"{number:04d}"
+    def draft(self, number: int) -> Path:
+        """The folder of a release until it is published."""
+        return self.folder / f".{number:04d}.draft"
 
-    def of_part(self, number: int, part: int) -> Path:
-        """The folder of one part of a release."""
-        return self.of_release(number) / f"{part:05d}"
+    def of_release(self, entry: Entry) -> Path:
+        """The folder of a release, under the name that it has now."""
+        draft, known = self.draft(entry.number), entry.tables.get(PARTS)
+        is_draft = known is not None and _list_digest(draft) == known
+        return draft if is_draft else self.folder / f"{entry.number:04d}"
 
     def read_list(self, entry: Entry) -> PartList:
         """The parts of a release, if the list is the one that was recorded."""
         try:
-            text = bytes_of(self.of_release(entry.number) / LIST)
+            text = bytes_of(self.of_release(entry) / LIST)
         except OSError:
             text = b""
         if hashlib.sha256(text).hexdigest() != entry.tables.get(PARTS):
@@ -118,6 +125,7 @@ class Shelf:
 
     def lists(self, entries: Sequence[Entry]) -> list[PartList]:
         """Of all releases, in order."""
+        refuse_readable(self.folder, "the parts of the ledger; make their folder yours alone with `chmod 700`")
         return [self.read_list(entry) for entry in entries]
 
     def troubles(self, entries: Sequence[Entry]) -> list[Trouble]:
@@ -133,13 +141,15 @@ class Shelf:
 
     def put(self, number: int, made: Path, listed: PartList) -> None:
         """Move the parts of a release here, all on disk when this returns; `made` has a folder per part. OSError."""
-        place = self.of_release(number)
+        place = self.draft(number)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         shutil.rmtree(place, ignore_errors=True)
         (made / LIST).write_bytes(listed.to_bytes())
-        for path in [*made.rglob("*"), made]:
-            flush(path)
+        # From another disk they are copied, and on this one only then.
         shutil.move(made, place)
+        for path in [*place.rglob("*"), place]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+            flush(path)
         for folder in (self.folder, self.folder.parent):
             flush_names(folder)
 
@@ -163,16 +173,44 @@ class Shelf:
             )
         raise LedgerError(Problem(message, file=str(self.folder)))
 
-    def sweep(self, releases: int) -> None:
+    def show(self, entry: Entry) -> None:
+        """Give the parts of a published release their name; a folder that has it is of a ledger that was lost."""
+        draft, place = self.of_release(entry), self.folder / f"{entry.number:04d}"
+        # Until the next command tries again they are found under the name that they have.
+        with contextlib.suppress(OSError):
+            if draft != place:
+                if place.exists():
+                    place.rename(place.with_name(f"{place.name}.lost-{secrets.token_hex(4)}"))
+                draft.rename(place)
+                flush_names(self.folder)
+
+    def sweep(self, entries: Sequence[Entry]) -> None:
         """Remove what belongs to no release: whoever put it here died, or what it was for was withdrawn."""
-        for place in self.folder.glob("[0-9]*") if self.folder.is_dir() else ():
-            if place.name.isdecimal() and int(place.name) > releases:
-                shutil.rmtree(place, ignore_errors=True)
+        for entry in entries:
+            if entry.status == "published":
+                self.show(entry)
+        kept = {self.of_release(entry) for entry in entries}
+        for draft in self.folder.glob(".*.draft") if self.folder.is_dir() else ():
+            if draft not in kept:
+                shutil.rmtree(draft, ignore_errors=True)
 
     def damaged(self, why: str) -> LedgerError:
         """The error for parts that are not what was recorded."""
         message = f"{why}; put the folder back from where ledger and parts were"
         return Damaged(Problem(message, file=str(self.folder)))
+
+
+def _list_digest(folder: Path) -> str | None:
+    """Of the list of parts in a folder; None where there is none."""
+    with contextlib.suppress(OSError):
+        return hashlib.sha256(bytes_of(folder / LIST)).hexdigest()
+    return None
+
+
+def refuse_readable(folder: Path, what: str) -> None:
+    """Stop where others than the owner may enter a private folder, or list it."""
+    if os.name == "posix" and folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        raise LedgerError(Problem(f"others can read {what}", file=str(folder)))
 
 
 def is_parted(entries: Sequence[Entry]) -> bool:
@@ -188,7 +226,9 @@ def write_rows(folder: Path, rows: Rows) -> dict[str, str]:
     for table, columns in rows.items():
         if len(next(iter(columns.values()))):
             stored = to_arrow(columns, 0).drop_columns("release")
-            parquet.write_table(_flat(stored), folder / f"{table}.parquet", compression="zstd", use_dictionary=False)
+            place = folder / f"{table}.parquet"
+            place.touch(0o600)
+            parquet.write_table(_flat(stored), place, compression="zstd", use_dictionary=False)
     return {table: chain.of_table(table, columns) for table, columns in rows.items()}
 
 
@@ -245,7 +285,8 @@ class PartStore(Store):
         self, shelf: Shelf, part: int, entries: Sequence[Entry], cards: Sequence[Card], versions: Versions
     ) -> None:
         super().__init__(_NoFile(shelf))  # type: ignore[arg-type]
-        self._shelf, self._part, self._versions = shelf, part, versions
+        self._shelf, self._versions = shelf, versions
+        self._folders = {entry.number: shelf.of_release(entry) / f"{part:05d}" for entry in entries}
         self._entries = [
             replace(
                 entry,
@@ -291,7 +332,7 @@ class PartStore(Store):
         return found
 
     def _read(self, table: str, entry: Entry) -> Columns:
-        path = self._shelf.of_part(entry.number, self._part) / f"{table}.parquet"
+        path = self._folders[entry.number] / f"{table}.parquet"
         wide = {"quasi": len(entry.quasi), "sensitive": len(entry.sensitive), "insensitive": len(entry.insensitive)}
 
         def read() -> Columns:

@@ -101,6 +101,16 @@ class Place:
         return self.home / f"{self.name}.head"
 
     @property
+    def parts(self) -> Path:
+        """The folder of what is recorded of large releases: see `parts`."""
+        return self.home.resolve() / f"{self.name}.parts"
+
+    @property
+    def spill(self) -> Path:
+        """What private folders are called after in which large tables are made: see `drafts`."""
+        return self.home.resolve() / f"{self.name}.spill"
+
+    @property
     def releases(self) -> Path:
         """The folder of release folders, when nobody says otherwise."""
         return self.home / "releases"

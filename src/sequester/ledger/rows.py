@@ -93,9 +93,18 @@ def _seated(draft: Draft, known: int) -> dict[str, Columns]:
     }
 
 
-def seats_of(seats: Sequence[Columns], pods: Sequence[Columns], people: int) -> Seats | None:
-    """Everybody's seat and pods, from the rows of all releases; None where some of them were made without pods."""
-    if not pods or not all(len(rows["person"]) for rows in pods):
+def stacked(releases: Sequence[Columns], column: str) -> NDArray[Any]:
+    """The lists of a column in all releases, one below the other. In a release without rows they have no length."""
+    given = [rows[column] for rows in releases if len(rows[column])]
+    return np.concatenate(given) if given else releases[0][column]
+
+
+def seats_of(seats: Sequence[Columns], pods: Sequence[Columns], people: int, *, records: Sequence[int]) -> Seats | None:
+    """Everybody's seat and pods, from the rows of all releases; None where some of them were made without pods.
+
+    records  per release, how many it has: without any it has no pods either
+    """
+    if not pods or any(count and not len(rows["person"]) for count, rows in zip(records, pods, strict=True)):
         return None
     person, type_, seat, decoy = (np.concatenate([rows[name] for rows in seats]) for name in TABLES["seats"])
     if not np.array_equal(person, np.arange(people)):
@@ -145,8 +154,8 @@ def join_hashes(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(HASH, len(high), [None, pa.py_buffer(halves.tobytes())])
 
 
-def problems_of(draft: Draft, known: int) -> list[str]:
-    """What does not fit together in a draft; everything here is a mistake of the caller."""
+def problems_of(draft: Draft, known: int, *, empty: bool = False) -> list[str]:
+    """What does not fit together in a draft; everything here is a mistake of the caller. One of a part may be empty."""
     people, classes = len(draft.member), draft.lo.shape[1]
     shapes = {
         "lo": (draft.lo.shape, (len(draft.quasi), classes)),
@@ -177,7 +186,7 @@ def problems_of(draft: Draft, known: int) -> list[str]:
         problems.append("somebody is in a class that is not there")
     elif (sizes == 0).any():
         problems.append("a class is empty")
-    if not here.any():
+    if not here.any() and not empty:
         problems.append("nobody is in the release")
     if not here[known:].all():
         problems.append("a newcomer is in no class")

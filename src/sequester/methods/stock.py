@@ -89,7 +89,7 @@ class Stock:
         left = before[absent] >= 0
         torn[before[absent[left]]] = True
         torn |= ~safe_classes(kept.astype(np.int64, copy=False), guard.values, count, guard.limits)
-        lost = (kept < 0) | torn[kept]
+        lost = np.append(torn, True)[kept]
         unsettled = np.zeros(units, np.bool_)
         unsettled[absent_unit[left]] = True
         unsettled[unit[lost]] = True

@@ -111,12 +111,14 @@ class Candidate:
 def make_candidate(census: Census, state: State, brief: Brief, *, only: Move | None = None) -> Candidate:
     """The release in which as many kinds of people come and go as can be hidden: of each kind all, or nobody.
 
-    only  who may come and go, where that is decided already
+    only  who may come and go in a part, where that is decided for all of them; it may be that nobody is in it
     """
     policy, refused = brief.policy, None
     for move in moves(census, brief) if only is None else (only.of_those_in(census),):
         roster = roster_of(census, move, policy)
         if not len(roster):
+            if only is not None:
+                return _of_nobody(census, roster, state, brief)
             continue
         if not may_move(census, move, brief):
             refused = refusal(census) if state.people and policy.infeasible == "refuse" else refused
@@ -143,6 +145,35 @@ def _even_as_one_class(census: Census, roster: Roster, state: State, brief: Brie
     rows = rows_of(histories, past.labels, policy.protect.against)
     audit = audit_histories(histories, policy, against=policy.protect.against, rows=rows, registered=brief.registered)
     return by_attack("refused", audit, policy, release=len(histories[0]))
+
+
+def _of_nobody(census: Census, roster: Roster, state: State, brief: Brief) -> Candidate:
+    """The release of a part that everybody left, or that nobody may enter yet: it has no classes."""
+    lineup = line_up(census, roster, state, brief)
+    if brief.method.seats and state.seats is not None:
+        none = np.zeros(0, np.int32)
+        absent = np.full(len(state.seats), -1, np.int32)
+        lineup = replace(lineup, seats=state.seats.extend(none.astype(np.bool_), none, none, absent))
+    records, nobody_ = lineup.records, np.zeros(0, np.int64)
+    boxes = np.zeros((len(records.quasi), 0), np.int32)
+    classes = Classes(np.zeros(0, np.int32), boxes, boxes)
+    histories, audit = _audited(lineup, classes, nobody_, brief)
+    if brief.method.looks_back and (not audit.holds or audit.unsolved):
+        raise refusal(census)
+    return Candidate(
+        census=census,
+        lineup=lineup,
+        records=records,
+        classes=classes,
+        histories=histories,
+        merged=None,
+        order=nobody_,
+        table=write_table(records, classes, nobody_, numbers=brief.policy.output.numbers),
+        measurement=Measurement(0, 0, 0, None, None, None, None, loss={}, promises=()),
+        audit=audit,
+        notes=(),
+        judged=Judged.of(records, classes, nobody_, brief.policy),
+    )
 
 
 def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as_before: bool) -> Candidate:
@@ -180,17 +211,7 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
         _check_retained(past, classes)
         # The row order depends on seed and release number: one seed for a whole series must not repeat an order.
         order = np.random.default_rng(brief.draws).permutation(np.flatnonzero(classes.member >= 0))
-        histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=brief.name)
-        audit = audit_histories(
-            histories,
-            policy,
-            against=policy.protect.against,
-            rows=rows_of(histories, past.labels, policy.protect.against),
-            registered=brief.registered,
-            progress=brief.judging,
-            seats=lineup.seats,
-            before=brief.audited,
-        )
+        histories, audit = _audited(lineup, classes, order, brief)
         # What was too large to be decided is not known to be safe.
         if (audit.holds and not audit.unsolved) or not brief.method.looks_back:
             break
@@ -211,6 +232,25 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
         judged=Judged.of(records, classes, order, policy),
         causes=remedy.causes,
     )
+
+
+def _audited(
+    lineup: Lineup, classes: Classes, order: NDArray[np.int64], brief: Brief
+) -> tuple[tuple[History, ...], Audit]:
+    """The histories of all releases with these classes, and what the audit says about them."""
+    past, against = lineup.past, brief.policy.protect.against
+    histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=brief.name)
+    audit = audit_histories(
+        histories,
+        brief.policy,
+        against=against,
+        rows=rows_of(histories, past.labels, against),
+        registered=brief.registered,
+        progress=brief.judging,
+        seats=lineup.seats,
+        before=brief.audited,
+    )
+    return histories, audit
 
 
 def _check_retained(past: Past, classes: Classes) -> None:

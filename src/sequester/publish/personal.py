@@ -85,9 +85,11 @@ def gain_of(records: Snapshot, classes: Classes) -> dict[str, float]:
     for name, score in (("quasi_gain", quasi_gain), ("quasi_loss", quasi_loss)):
         by_class = mean(score(classes.lo, classes.hi, records.quasi_domains))
         scores[name] = float(by_class[kept].mean()) if len(kept) else 0.0
+    if not len(kept):
+        return {**scores, "sensitive_gain": 0.0, "sensitive_loss": 0.0}
     shares = [
         [general[codes[classes.member >= 0]].mean() for general in generality(domain)]
         for codes, domain in zip(records.sensitive, records.sensitive_domains, strict=True)
     ]
-    gain, loss = np.mean(shares, axis=0) if shares and len(kept) else (0.0, 0.0)
+    gain, loss = np.mean(shares, axis=0) if shares else (0.0, 0.0)
     return {**scores, "sensitive_gain": float(gain), "sensitive_loss": float(loss)}

@@ -145,7 +145,7 @@ def compare(versions: Mapping[str, Classes], candidate: Candidate) -> dict[str, 
 def pods_of(candidate: Candidate, price: Price) -> PodFigures | None:
     """The pods of a release, counted; None where nobody is seated."""
     seats, seated = candidate.seats, candidate.lineup.seated
-    if seats is None or seated is None:
+    if seats is None:
         return None
     people = np.bincount(seats.lineages()[~seats.decoy])
     people = people[people > 0]
@@ -154,12 +154,12 @@ def pods_of(candidate: Candidate, price: Price) -> PodFigures | None:
         needed=candidate.lineup.needed,
         ever=int(seats.decoy.sum()),
         pods=int(seats.pods[-1].max()) + 1,
-        fewest=int(candidate.of_people.size.min()),
+        fewest=int(candidate.of_people.size.min(initial=len(candidate.order))),
         lineages=len(people),
         largest=int(people.max()),
         mean=float(people.mean()),
         returners=len(candidate.census.returners),
-        facts={**seated.made.facts, **price.others},
+        facts={**({} if seated is None else seated.made.facts), **price.others},
     )
 
 

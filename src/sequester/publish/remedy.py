@@ -66,7 +66,7 @@ class Merging:
         self.causes: tuple[Cause, ...] = ()
         task, method = lineup.task, brief.method
         if made is not None or not len(lineup.past.first) or not method.merges(brief.policy.method):
-            self.classes = self._print(made or method.next(task))
+            self.classes = self._print(method.next(task) if made is None else made)
             return
         own, merged = beside_merge(lambda: method.next(task), lambda: merge_next(task))
         self._own = None if own is None else self._print(own)

@@ -276,9 +276,9 @@ def refusal(census: Census) -> GuaranteeError:
     )
 
 
-def nobody(census: Census) -> GuaranteeError:
-    """Why no record is left to publish."""
-    if census.withdrawn is not None and len(census.withdrawn.person):
+def nobody(census: Census | None) -> GuaranteeError:
+    """Why no record is left to publish; without a census, in any part."""
+    if census is not None and census.withdrawn is not None and len(census.withdrawn.person):
         return GuaranteeError(
             "nobody can be published: some withdrew their consent, too few or too similar for their going not to "
             "show, and everybody else was published with them. Let withdrawals wait for others with `wait`. "

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sequester.drafts import sweep
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
 from sequester.ingest.named import files_of, named, stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
@@ -26,7 +25,6 @@ from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import of_beginning, refuse_alike
 from sequester.publish.commit import commit, recover
-from sequester.publish.parts.choose import spill_of
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import Request, prepare
 from sequester.publish.repeated import overtaken, stale
@@ -159,9 +157,11 @@ class Series(Viewable):
         # A folder that cannot be moved from here is at a place where it may be.
         with contextlib.suppress(OSError):
             ledger.life.arrange(self.folder)
-        # Whoever died while a large table was made left private rows behind.
-        sweep(spill_of(self.policy, self.place))
         self._seen = len(entries)
+        self.recovered = tuple(
+            f"a command that did not end left private rows in {folder}, which cannot be removed from here; do it there"
+            for folder in ledger.left
+        )
         return ledger.pending is not None
 
     def _mend(self, lost: Sequence[Trouble], *, interrupted: bool, accept_loss: bool) -> None:
@@ -170,7 +170,7 @@ class Series(Viewable):
             return
         with self._ledger() as ledger:
             if interrupted:
-                self.recovered = recover(ledger, self.folder, accept_loss=accept_loss)
+                self.recovered += recover(ledger, self.folder, accept_loss=accept_loss)
                 self._seen = len(ledger.releases())
             if accept_loss:
                 found = [*lost, *self._beginning(ledger), *ledger.troubles(self.folder)]

@@ -235,8 +235,9 @@ def _by_pods(history: History, pods: PodProof, since: int) -> Result | None:
     if seats is not None and seats < history.fewest:
         return find(history, by_value=False)
     sizes = [release.size for release in history.releases[since:]]
-    smallest = [int(size[size > 0].min()) for size in sizes]
-    return Result([], float(min([*smallest, *([] if seats is None else [seats])])))
+    smallest = [int(size[size > 0].min()) for size in sizes if size.any()]
+    smallest += [] if seats is None else [seats]
+    return Result([], float(min(smallest)) if smallest else None)
 
 
 def _story(finding: Finding, history: History) -> str:

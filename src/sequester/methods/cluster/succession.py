@@ -113,7 +113,7 @@ class Succession:
         last = self.past.last_class()
         came = np.flatnonzero((last < 0) & (kept >= 0))
         changed[kept[came[(kept[came] < self.old) | ~self.fresh[came]]]] = True
-        touched: Mask = (kept < 0) | changed[kept] | ((last >= 0) & (kept != last))
+        touched: Mask = np.append(changed, True)[kept] | ((last >= 0) & (kept != last))
         return touched
 
     def judge(self, kept: Longs, unit: Longs, chosen: Longs) -> Mask:

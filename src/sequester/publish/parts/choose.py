@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from sequester.errors import PolicyError, Problem
 from sequester.ingest.stream import rows_of
-from sequester.ledger import Ledger, Place
+from sequester.ledger import Ledger
 from sequester.ledger.parts import is_parted
 from sequester.log import tell
 from sequester.methods.registry import method_of
@@ -36,12 +35,6 @@ def is_for_parts(ledger: Ledger, policy: Policy, source: Any) -> bool:
     if why_not is not None:
         tell("publish", "is made whole", because=why_not)
     return why_not is None
-
-
-def spill_of(policy: Policy, place: Place) -> Path:
-    """What the private folders for what is in between are called after; each is removed by whoever made it."""
-    beside = place.home if policy.engine.spill is None else policy.path(policy.engine.spill)
-    return beside.resolve() / f"{place.name}.spill"
 
 
 def whole_because(policy: Policy) -> str | None:

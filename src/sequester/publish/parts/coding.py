@@ -14,6 +14,7 @@ from sequester.errors import DataError, Problem
 from sequester.ingest.encode import encode
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.rows import join_hashes, split_hashes
+from sequester.policy.model import Policy
 from sequester.publish.census import Identified
 from sequester.publish.parts.division import codes_of
 from sequester.publish.parts.errand import Errand, narrow
@@ -64,10 +65,7 @@ def twins(errand: Errand, count: int) -> DataError:
 def identified(errand: Errand, part: int) -> Identified:
     """The people of a part, by their hashes: whatever order their rows came in, it is the same."""
     rows = read_dealt(errand.dealt, part)
-    if rows is None or not rows.num_rows:
-        message = "nobody in the table belongs to one part of those published before; such a table is not published yet"
-        raise DataError(Problem(message))
-    rows = rows.combine_chunks()
+    rows = _no_rows(errand.policy) if rows is None else rows.combine_chunks()
     high, low = rows[_HIGH].to_numpy(), rows[_LOW].to_numpy()
     order = np.lexsort((low, high))
     rows = rows.take(pa.array(order))
@@ -76,6 +74,15 @@ def identified(errand: Errand, part: int) -> Identified:
         raise twins(errand, again)
     hashes = join_hashes(high, low)
     return Identified(_snapshot(errand, rows, hashes), hashes, hashes, rows[_DIGEST].to_numpy())
+
+
+def _no_rows(policy: Policy) -> pa.Table:
+    """Nobody, dealt: of a part whose people have all left."""
+    kinds = {_HIGH: pa.uint64(), _LOW: pa.uint64(), _DIGEST: pa.int64()}
+    for mark, names in (("q", policy.quasi_identifiers), ("s", policy.sensitive)):
+        kinds |= {f"{mark}{place}": pa.int32() for place in range(len(names))}
+    kinds |= {f"p{place}": pa.string() for place in range(len(policy.insensitive))}
+    return pa.schema(kinds.items()).empty_table()
 
 
 def _snapshot(errand: Errand, rows: pa.Table, hashes: pa.Array) -> Snapshot:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from sequester.drafts import flush
-from sequester.errors import DataError, Problem
+from sequester.errors import DataError, Problem, Unsettled
 from sequester.ingest.read import read
 from sequester.ledger import Ledger
 from sequester.ledger.parts import Shelf
@@ -59,9 +59,9 @@ def commit_parts(
     tell(0)
     commit.step("before writing")
     sweep(place.parent)
-    shelf.sweep(len(earlier))
+    shelf.sweep(earlier)
     draft = draft_of(place)
-    with _gone_on_failure(draft, shelf.of_release(plan.number)):
+    with _gone_on_failure(draft, shelf.draft(plan.number)):
         files, drawn = _write(draft, release, parts, earlier)
         commit.step("written")
         tell(1)
@@ -89,6 +89,8 @@ def _write(draft: Path, release: LargeRelease, parts: InParts, earlier: list[Ent
     draft.mkdir(mode=0o700)
     for file in parts.files:
         shutil.move(parts.errand.written / file.name, draft / file.name)
+        # From another disk it was copied.
+        flush(draft / file.name)
     drawn = _sketch(draft, release.policy, parts, axes=axes_of(told_of(earlier)))
     digests = {file.name: file.digest for file in parts.files}
     names = [file.name for file in parts.files]
@@ -149,12 +151,16 @@ def _nobody(plan: Plan, parts: InParts, policy: Policy) -> Draft:
 
 @contextlib.contextmanager
 def _gone_on_failure(*places: Path) -> Iterator[None]:
-    """Folders that nobody knows of yet are removed when something fails; a full disk is told as what it is."""
+    """Folders that nobody knows of yet, first the release's, are removed when something fails; a full disk is told."""
     message = None
     try:
         yield
     except OSError as error:
         message = f"could not be written, nothing was published: {error.strerror or os.strerror(error.errno or 5)}"
+    except Unsettled:
+        # It may be recorded all the same: then its parts are the ledger's, until the next command withdraws it.
+        shutil.rmtree(places[0], ignore_errors=True)
+        raise
     except BaseException:
         for place in places:
             shutil.rmtree(place, ignore_errors=True)

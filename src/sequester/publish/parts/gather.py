@@ -68,7 +68,7 @@ def averaged(losses: Iterable[tuple[Mapping[str, float], int]]) -> dict[str, flo
 
 def measurement_of_parts(made: Sequence[MadePart]) -> Measurement:
     """How anonymous the release is, by its worst class; how far values are from those of the whole is not known."""
-    parts = [part.measurement for part in made]
+    parts = [part.measurement for part in made if part.card.records]
     promises = []
     for outcomes in zip(*(part.promises for part in parts), strict=True):
         broken = [outcome for outcome in outcomes if not outcome.holds]
@@ -111,7 +111,7 @@ def pods_of_parts(made: Sequence[MadePart]) -> PodFigures | None:
     lineages = sum(one.lineages for one in pods)
     return PodFigures(
         **{name: sum(getattr(one, name) for one in pods) for name in ("decoys", "needed", "ever", "pods", "returners")},
-        fewest=min(one.fewest for one in pods),
+        fewest=min((one.fewest for one in pods if one.pods), default=0),
         lineages=lineages,
         largest=max(one.largest for one in pods),
         mean=sum(one.mean * one.lineages for one in pods) / max(lineages, 1),

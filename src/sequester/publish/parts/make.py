@@ -85,14 +85,15 @@ class Maker:
         brief = replace(Brief.of(policy, census.snapshot, draws), name=errand.name, audited=errand.audited)
         candidate = make_candidate(census, state, brief, only=self.move)
         # As anybody will read it: what is judged is what is written, and files are compared by checksums after that.
-        read_back(candidate.table, candidate.judged)
-        schema, sums = write_slices(errand.rows / f"{part:05d}.arrow", candidate.table, errand, draws)
+        schema, sums = candidate.table.schema, (0,) * errand.slices
+        if candidate.table.num_rows:
+            read_back(candidate.table, candidate.judged)
+            schema, sums = write_slices(errand.rows / f"{part:05d}.arrow", candidate.table, errand, draws)
         hashes = people.hashes.filter(pa.array(number < 0))
         _note_people(errand, part, ledger.everybody(), hashes, state)
         card = self._record(part, candidate)
-        pods = pods_of(candidate, Price())
         return MadePart(
-            card=replace(card, ever=0 if pods is None else pods.ever),
+            card=card,
             known=int(np.count_nonzero(number >= 0)),
             last=int(np.count_nonzero((state.member >= 0) & ~state.decoy)),
             digest=people.digest(),
@@ -105,9 +106,9 @@ class Maker:
             checks=checks_of(candidate.audit, policy),
             findings=len(candidate.audit.findings),
             untried=candidate.audit.untried,
-            loss=compare({"release": candidate.of_people}, candidate)["release"],
+            loss=compare({"release": candidate.of_people}, candidate)["release"] if len(candidate.order) else {},
             measurement=candidate.measurement,
-            pods=pods,
+            pods=pods_of(candidate, Price()),
             notes=(*notes, *candidate.notes),
             causes=candidate.causes,
             schema=schema,
@@ -125,7 +126,8 @@ class Maker:
         )
         tables = write_rows(errand.recorded / f"{part:05d}", ledger.rows_of(draft))
         records = int(np.count_nonzero(draft.member >= 0))
-        return Card(part, records, draft.lo.shape[1], len(draft.member), 0, tables)
+        ever = 0 if candidate.seats is None else int(np.count_nonzero(candidate.seats.decoy))
+        return Card(part, records, draft.lo.shape[1], len(draft.member), ever, tables)
 
 
 def _texts(table: pa.Table, names: Sequence[str]) -> dict[str, pa.Array]:
@@ -143,7 +145,9 @@ def _note_people(errand: Errand, part: int, known: pa.Array, new: pa.Array, stat
     before, now = split_hashes(known), split_hashes(new)
     high, low = (np.concatenate([old[~state.decoy], more]) for old, more in zip(before, now, strict=True))
     order = np.argsort(high)
-    np.save(errand.people / f"{part:05d}.npy", np.stack([high[order], low[order]]))
+    place = errand.people / f"{part:05d}.npy"
+    place.touch(0o600)
+    np.save(place, np.stack([high[order], low[order]]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from sequester.attacks.attack import Audited
 from sequester.domain.hierarchy import Hierarchy
-from sequester.drafts import draft_beside
+from sequester.drafts import draft_elsewhere
 from sequester.engine import Engine, Means, engine_of
 from sequester.engine.engine import CELL, COUNT
 from sequester.errors import DataError, GuaranteeError, Problem
@@ -29,11 +29,10 @@ from sequester.ingest.survey import Observed, Surveyor
 from sequester.ingest.validate import missing_columns
 from sequester.ledger import Ledger
 from sequester.ledger.part_ledger import Parts
-from sequester.ledger.parts import PartList, Shelf
+from sequester.ledger.parts import PartList, Shelf, refuse_readable
 from sequester.log import Stages, tell
 from sequester.policy.model import Policy
 from sequester.processes import unwritten
-from sequester.publish.parts.choose import spill_of
 from sequester.publish.parts.coding import Coder, twins
 from sequester.publish.parts.division import Division, StepGrid
 from sequester.publish.parts.errand import Errand
@@ -48,7 +47,7 @@ from sequester.publish.parts.gather import (
 )
 from sequester.publish.parts.make import MadePart, Maker, Twins
 from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
-from sequester.publish.roster import moves_of
+from sequester.publish.roster import moves_of, nobody
 from sequester.publish.strangers import check_known
 
 Progress = Callable[[str, int, int], None]
@@ -72,6 +71,11 @@ class InParts:
     schema: pa.Schema
     listed: PartList
 
+    @property
+    def shown(self) -> tuple[MadePart, ...]:
+        """The parts that have rows in the release."""
+        return tuple(part for part in self.made if part.card.records)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Work:
@@ -94,10 +98,11 @@ class Workshop:
         self._keep = contextlib.ExitStack()
         options = policy.engine
         shelf = Shelf(ledger.place)
-        folders = tuple(filter(Path.is_dir, (shelf.of_release(entry.number) for entry in self.entries)))
-        place = spill_of(policy, ledger.place)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        self.spill = self._keep.enter_context(draft_beside(place))
+        folders = tuple(filter(Path.is_dir, map(shelf.of_release, self.entries)))
+        spill = ledger.place.spill
+        where = spill.parent if options.spill is None else policy.path(options.spill)
+        self.spill = self._keep.enter_context(draft_elsewhere(spill, where))
+        refuse_readable(self.spill, "what is in between, on this disk; name a folder on another with `engine.spill`")
         means = Means.of(options, self.spill, folders=folders)
         self.engine: Engine = engine_of(options, means, work.source)
         self._keep.callback(self.engine.close)
@@ -131,7 +136,7 @@ class Workshop:
         self._tell(3)
         self._refuse_twins(errand, made)
         self._tell(4)
-        schema = common_schema([part.schema for part in made])
+        schema = common_schema([part.schema for part in made if part.card.records])
         sums = tuple(sum(column) % (1 << 64) for column in zip(*(part.sums for part in made), strict=True))
         files = self._all(Writer(errand, schema, sums), range(errand.slices), need=ROWS * 400)
         self._tell.done(release=errand.number, parts=len(made), records=sum(part.card.records for part in made))
@@ -235,8 +240,9 @@ class Workshop:
             except GuaranteeError as error:
                 refused = refused or error
             else:
-                return tuple(sorted(made, key=lambda part: part.card.part))
-        raise refused or AssertionError("there is always a way to be tried")
+                if any(part.card.records for part in made):
+                    return tuple(sorted(made, key=lambda part: part.card.part))
+        raise refused or nobody(None)
 
     def _all(self, work: Any, items: Sequence[int], *, need: int) -> list[Any]:
         """Work on all items, with progress."""

@@ -55,8 +55,8 @@ class LargeRelease(Release):
     def shown(self) -> pa.Table:
         """A short table with the columns of the release, in which every text that it shows is a cell."""
         cells = {
-            name: pa.concat_arrays([part.cells[name] for part in self._parts.made]).unique()
-            for name in self._parts.made[0].cells
+            name: pa.concat_arrays([part.cells[name] for part in self._parts.shown]).unique()
+            for name in self._parts.shown[0].cells
         }
         longest = max((len(texts) for texts in cells.values()), default=1)
         columns = {}

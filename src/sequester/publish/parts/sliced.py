@@ -57,6 +57,7 @@ def write_slices(
     small = pa.table([pa.array(key), *map(_narrowed, plain.columns)], names=[_KEY, *plain.column_names])
     ends = [*np.searchsorted(key, _bounds(slices)).tolist(), len(key)]
     options = ipc.IpcWriteOptions(compression="lz4")
+    path.touch(0o600)
     with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, small.schema, options=options) as writer:
         for begin, end in zip([0, *ends[:-1]], ends, strict=True):
             rows = small.slice(begin, end - begin).combine_chunks()
