@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -106,3 +107,10 @@ def test_a_table_that_was_published_is_published_once_more_only_on_request(folde
         series.publish(folder / "same.csv", name="once")
     series.publish(folder / "same.csv", name="once", again=True)
     assert len(series.releases()) == 5
+
+
+def test_the_command_that_a_plan_prints_is_one_that_a_shell_runs(folder: Path) -> None:
+    shutil.copy(folder / "q2.csv", folder / "q 3; echo $HOME.csv")
+    done = invoke("plan", "q 3; echo $HOME.csv", "--no-price", *RULES, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert shlex.split(done.stdout.splitlines()[-1])[:3] == ["sequester", "publish", "q 3; echo $HOME.csv"]

@@ -112,15 +112,15 @@ def _say_next(out: Path, data: list[str]) -> None:
 
 def _next(out: Path, data: list[str]) -> list[str]:
     """The commands that follow."""
-    from sequester.cli.series import with_policy
+    from sequester.cli.series import quoted, with_policy
 
-    policy = with_policy(out)
-    if len(data) == 1:
-        return [f"sequester check {data[0]}{policy}"]
+    policy, tables = with_policy(out), [quoted(table) for table in data]
+    if len(tables) == 1:
+        return [f"sequester check {tables[0]}{policy}"]
     return [
-        f"sequester check {data[-1]}{policy}",
-        f"sequester rehearse {' '.join(map(str, data))}{policy}",
-        f"sequester publish {data[0]}{policy}",
+        f"sequester check {tables[-1]}{policy}",
+        f"sequester rehearse {' '.join(tables)}{policy}",
+        f"sequester publish {tables[0]}{policy}",
     ]
 
 

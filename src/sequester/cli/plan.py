@@ -281,15 +281,16 @@ def _say_next(
 ) -> None:
     from rich.text import Text
 
-    from sequester.cli.series import with_policy
+    from sequester.cli.series import quoted, with_policy
     from sequester.ledger.place import without_password
 
     shown = None if ledger is None else without_password(ledger)
-    places = "".join(f" --{name} {path}" for name, path in (("ledger", shown), ("releases", releases)) if path)
+    places = "".join(f" --{name} {quoted(path)}" for name, path in (("ledger", shown), ("releases", releases)) if path)
     if everybody_is_new and out is None:
         places += " --everybody-is-new"
     screen.print()
     if out is not None:
         screen.print(Text.assemble("Saved as ", (str(out), "bold"), ". "), soft_wrap=True, end="")
     screen.print("Nothing is published. To publish it:")
-    screen.print(Text(f"  sequester publish {out or data}{with_policy(policy)}{places}", "bold"), soft_wrap=True)
+    command = f"sequester publish {quoted(out or data)}{with_policy(policy)}{places}"
+    screen.print(Text(f"  {command}", "bold"), soft_wrap=True)

@@ -38,13 +38,18 @@ def need_policy(given: Path | None = None) -> Path:
     return policy
 
 
+def quoted(path: Path | str) -> str:
+    """As a shell takes it; a name that begins with a dash would be an option."""
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
+
+
 def with_policy(policy: Path) -> str:
     """How the next command is told of a policy: not at all, where it finds it by itself."""
     with contextlib.suppress(typer.BadParameter, OSError):
         found = find_policy()
         if found is not None and found.samefile(policy):
             return ""
-    return f" -p {shlex.quote(str(policy))}"
+    return f" -p {quoted(policy)}"
 
 
 def _policy_given(ctx: typer.Context, policy: Path | None) -> Path | None:

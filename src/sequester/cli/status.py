@@ -303,13 +303,12 @@ def _listed(tables: Sequence[Path]) -> str:
 
 
 def _first(tables: Sequence[Path], *, otherwise: str = "data.csv") -> str:
-    return _quoted(tables[0]) if tables else otherwise
+    from sequester.cli.series import quoted
+
+    return quoted(tables[0]) if tables else otherwise
 
 
 def _waves(tables: Sequence[Path]) -> str:
-    return " ".join(map(_quoted, tables[:_MOST])) or "w1.csv w2.csv"
+    from sequester.cli.series import quoted
 
-
-def _quoted(path: Path) -> str:
-    """As a shell takes it; a name that begins with a dash would be an option."""
-    return shlex.quote(f"./{path}" if path.name.startswith("-") else str(path))
+    return " ".join(map(quoted, tables[:_MOST])) or "w1.csv w2.csv"
