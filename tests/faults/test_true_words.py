@@ -66,6 +66,8 @@ PRESSED = """
 import os, signal, sys
 from sequester.publish import commit
 from sequester.cli import main
+# What runs in the background of a shell has Ctrl-C turned off.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 wanted = sys.argv.pop(1)
 commit.step = lambda name: os.kill(os.getpid(), signal.SIGINT) if name == wanted else None
 main()
