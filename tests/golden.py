@@ -193,7 +193,7 @@ def cases() -> dict[str, Case]:
         "two inferred": _pods(),
         "k inferred": _pods(protect__inferred=4),
         "lineage": _pods(protect__lineage=5, decoys=0.3),
-        "belief": _pods(protect__belief=0.7),
+        "belief": _pods(protect__belief=0.75),
         "three seats": _pods(protect__confidence=0.34),
         "one type": _pods(method={"name": "pods", "classes": "one-type"}),
         "blind": _pods(method={"name": "pods", "blind": True}),

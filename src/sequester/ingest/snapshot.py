@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,21 +73,24 @@ class Snapshot:
         quasi = np.array([places(old, new)[codes] for old, new, codes in pairs], np.int32)
         return replace(self, quasi=quasi, quasi_domains=later)
 
-    def without(self, out: NDArray[np.bool_]) -> Snapshot:
-        """The same without these records, which count as left out."""
+    def take(self, rows: NDArray[np.integer[Any]]) -> Snapshot:
+        """These records, in this order."""
         import pyarrow as pa
 
-        keep = pa.array(~out)
+        chosen = pa.array(rows)
         return replace(
             self,
-            quasi=np.ascontiguousarray(self.quasi[:, ~out]),
-            sensitive=np.ascontiguousarray(self.sensitive[:, ~out]),
-            person=None if self.person is None else self.person.filter(keep),
-            insensitive=self.insensitive.filter(keep) if self.insensitive.column_names else self.insensitive,
-            plain=np.ascontiguousarray(self.plain[:, ~out]),
-            left_out=self.left_out + int(np.count_nonzero(out)),
-            exact=None if self.exact is None else np.ascontiguousarray(self.exact[:, ~out]),
+            quasi=np.ascontiguousarray(self.quasi[:, rows]),
+            sensitive=np.ascontiguousarray(self.sensitive[:, rows]),
+            person=None if self.person is None else self.person.take(chosen),
+            insensitive=self.insensitive.take(chosen) if self.insensitive.column_names else self.insensitive,
+            plain=np.ascontiguousarray(self.plain[:, rows]),
+            exact=None if self.exact is None else np.ascontiguousarray(self.exact[:, rows]),
         )
+
+    def without(self, out: NDArray[np.bool_]) -> Snapshot:
+        """The same without these records, which count as left out."""
+        return replace(self.take(np.flatnonzero(~out)), left_out=self.left_out + int(np.count_nonzero(out)))
 
     def codes(self, name: str) -> Codes:
         """The codes of one quasi-identifier or sensitive attribute."""

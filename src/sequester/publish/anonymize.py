@@ -48,7 +48,9 @@ def anonymize(
     tell = Stages("publish", _STAGES, progress)
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
-    brief = Brief.of(policy, snapshot, [secrets.randbits(128) if seed is None else seed])
+    draws = [secrets.randbits(128) if seed is None else seed]
+    snapshot = _drawn(snapshot, draws)
+    brief = Brief.of(policy, snapshot, draws)
     tell(1)
     if brief.method.seats:
         seated = seat_table(snapshot, brief)
@@ -125,6 +127,14 @@ def _read(source: Any, policy: Policy, *, show_values: bool) -> tuple[Snapshot, 
         return encode(source, policy, show_values=show_values), None
     people = policy.path(policy.protect.k_map.population)
     return encode_with_population(source, policy, population=people, show_values=show_values)
+
+
+def _drawn(snapshot: Snapshot, draws: list[int]) -> Snapshot:
+    """The records in an order that is drawn, whatever order they came in."""
+    alike = [*snapshot.quasi, *snapshot.sensitive, *snapshot.plain]
+    alike += [] if snapshot.exact is None else [*snapshot.exact]
+    order = np.lexsort(alike) if alike else np.arange(len(snapshot))
+    return snapshot.take(np.random.default_rng(np.random.SeedSequence(draws, spawn_key=(1,))).permutation(order))
 
 
 def _refuse_hopeless(snapshot: Snapshot, requirement: Requirement, population: NDArray[np.int32] | None) -> None:

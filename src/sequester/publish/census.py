@@ -16,6 +16,7 @@ from sequester.history.sight import permanent_part
 from sequester.history.trajectory import linked, number_through
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
+from sequester.ledger.rows import split_hashes
 from sequester.ledger.state import State
 from sequester.methods.registry import method_of
 from sequester.policy.attributes import Insensitive
@@ -73,6 +74,15 @@ class Identified:
         lasting = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
         texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in lasting]
         return cls(snapshot, snapshot.person, hashes, ledger.digest(hashes, texts))
+
+    def by_hash(self) -> Identified:
+        """The same in the order of keyed hashes, which no order of the rows of the table changes."""
+        high, low = split_hashes(self.hashes)
+        order = np.lexsort((low, high))
+        chosen = pa.array(order)
+        return Identified(
+            self.snapshot.take(order), self.ids.take(chosen), self.hashes.take(chosen), self.digests[order]
+        )
 
     def without(self, out: Mask) -> Identified:
         """The same without these records."""
@@ -166,7 +176,7 @@ def take_census(
     ledger: Ledger, state: State, snapshot: Snapshot, policy: Policy, *, everybody_is_new: bool
 ) -> tuple[Census, tuple[str, ...]]:
     """The people of a table among everybody published before, and what there is to note about them."""
-    people = Identified.of(ledger, snapshot, policy)
+    people = Identified.of(ledger, snapshot, policy).by_hash()
     number = ledger.match(people.hashes) if state.people else np.full(len(snapshot), -1, np.int64)
     notes = _strangers(ledger, state, people, number, policy, everybody_is_new=everybody_is_new)
     if state.releases:
@@ -296,6 +306,7 @@ def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | 
     hashes = ledger.identify(snapshot.refused)
     number = ledger.match(hashes)
     rows = np.flatnonzero((number >= 0) & (np.append(state.member, np.int32(-1))[number] >= 0))
+    rows = rows[np.argsort(number[rows])]
     return Withdrawn(number[rows], hashes.take(rows), _patience(state, hashes)[rows])
 
 

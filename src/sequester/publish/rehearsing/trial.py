@@ -19,7 +19,7 @@ from sequester.publish.commit import record
 from sequester.publish.plan import Plan
 from sequester.publish.prepare import Request, prepare
 from sequester.publish.rehearsing.variants import Variant
-from sequester.publish.rehearsing.waves import Wave, new_ledger
+from sequester.publish.rehearsing.waves import Wave, key_of, new_ledger
 
 # Draws the order of rows that nobody sees, so that a rehearsal can be repeated.
 _SEED = 1 << 63
@@ -190,7 +190,7 @@ def try_variant(
 def planned(policy: Policy, waves: Sequence[Wave], ledger: Path, *, new: bool) -> Iterator[Plan]:
     """The releases of a series, one after the other, each noted in a ledger at this place; GuaranteeError where one
     cannot be."""
-    with new_ledger(ledger, policy) as opened:
+    with new_ledger(ledger, policy, key_of(waves[0], policy)) as opened:
         for number, wave in enumerate(waves, 1):
             request = Request(wave.table, _SEED, name=f"wave-{number}", everybody_is_new=new, priced=False, whole=True)
             plan = prepare(opened, policy, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sequester.domain.people import names
 from sequester.errors import DataError
 from sequester.ingest.encode import encode, encode_next
 from sequester.ingest.read import read
@@ -62,7 +64,7 @@ def check_waves(waves: Sequence[Wave], policy: Policy, folder: Path, *, new: boo
     They are put into a ledger of their own, everybody in a class by herself with her own cells: then whatever must not
     change, or moves by a known step, is compared exactly. `new`: nobody need be recognised.
     """
-    with new_ledger(folder / "waves.ledger", policy) as ledger:
+    with new_ledger(folder / "waves.ledger", policy, Key(secrets.token_bytes(32))) as ledger:
         for wave in waves:
             try:
                 _add(ledger, wave, policy, new=new, show_values=show_values)
@@ -73,14 +75,20 @@ def check_waves(waves: Sequence[Wave], policy: Policy, folder: Path, *, new: boo
             raise DataError(problems)
 
 
-def new_ledger(file: Path, policy: Policy) -> Ledger:
-    """A ledger that nobody needs again, with a key that nobody has."""
+def key_of(wave: Wave, policy: Policy) -> Key:
+    """The same whenever the waves are rehearsed, since rows are taken in the order of hashes; only who has them has it."""
+    ids = sorted(names(wave.table[policy.person]).to_pylist())
+    return Key(hashlib.sha256("\0".join(ids).encode()).digest())
+
+
+def new_ledger(file: Path, policy: Policy, key: Key) -> Ledger:
+    """A ledger that nobody needs again."""
     return Ledger.create(
         file,
         series=policy.series,
         policy_text=policy_text(policy),
         fingerprint=fingerprint(policy),
-        key=Key(secrets.token_bytes(32)),
+        key=key,
     )
 
 
