@@ -44,7 +44,7 @@ def some_releases(one: Series, releases: tuple[int, ...]) -> Series:
     return replace(one, member=one.member[list(releases)], boxes=tuple(one.boxes[number] for number in releases))
 
 
-def test_three_attacks_do_not_cover_a_novel_value_refuting_Byun_definition_2():
+def test_three_attacks_do_not_cover_a_novel_value():
     one = of_partitions([[[0, 1, 2]], [[0, 1, 4], [2, 3]]], "cdbda")
     assert not [people for people in differences(one) if len(people) < 2 or not keeps_half(one, people)]
     finding = exposed(one)[(4,)]
@@ -53,7 +53,7 @@ def test_three_attacks_do_not_cover_a_novel_value_refuting_Byun_definition_2():
     assert finding.witness["absent"] == [{"release": 1, "class": 1, "value": "a"}]
 
 
-def test_pairwise_differences_do_not_suffice_for_three_releases_refuting_Byun_footnote_4():
+def test_pairwise_differences_do_not_suffice_for_three_releases():
     one = of_partitions([[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]], "abcd")
     assert not [people for people in differences(one) if len(people) < 2 or not keeps_half(one, people)]
     assert set(exposed(one)) == {(0,), (1,), (2,), (3,)}

@@ -44,7 +44,7 @@ def test_observation_1_is_false_supersets_of_disjoint_covers_cannot_be_skipped(s
     assert (None, (6,)) in exposed(find(sizes, c=Fraction(1), semantics=semantics))
 
 
-def test_footnote_4_is_false_three_releases_determine_what_no_pair_does() -> None:
+def test_three_releases_determine_what_no_pair_does() -> None:
     truth = of_partitions([[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]], "abcd")
     history = truth.history(c=1)
     assert difference.find(history, semantics="paper").findings == []
