@@ -1,4 +1,4 @@
-"""Run experiments by name, or all of them."""
+"""Run experiments by name, or all of them; what they give is recorded, and shown on the pages of the documentation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.figures import DataMissing
+
+from experiments.record import keep
 
 SUBJECTS = {
     "byun": "experiments.byun",
@@ -42,6 +44,7 @@ def main() -> int:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{name}.md"
         path.write_text(text, encoding="utf-8")
+        keep(name, text)
         print(text)
         print(f"{time.perf_counter() - begun:.0f} s, written to {path}\n", flush=True)
     return 0

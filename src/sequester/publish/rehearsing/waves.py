@@ -76,7 +76,7 @@ def check_waves(waves: Sequence[Wave], policy: Policy, folder: Path, *, new: boo
 
 
 def key_of(wave: Wave, policy: Policy) -> Key:
-    """The same whenever the waves are rehearsed, since rows are taken in the order of hashes; only who has them has it."""
+    """The same for the same waves, since rows are taken in the order of hashes; nobody without the waves has it."""
     ids = sorted(names(wave.table[policy.person]).to_pylist())
     return Key(hashlib.sha256("\0".join(ids).encode()).digest())
 
