@@ -112,7 +112,7 @@ class Pods(Strict):
     )
     classes: Literal["mixed", "one-type"] = Field(
         "mixed",
-        description="Pods with any values in one class, or only with the same: m-invariance (Xiao and Tao); more loss.",
+        description="Pods with any values in one class, or only with the same, as in m-invariance; more loss.",
     )
     leaving: float | None = Field(
         None,

@@ -8,7 +8,7 @@
    `pairing.settled` whole neighborhoods of a table that hardly anybody leaves;
 2. `make` looks for the price at which decoys are within their budget, and draws the labels of empty seats;
 3. pods become classes. `classes.company` sees to enough rows beside every label; where pods keep what is promised by
-   themselves, `classes.grouping` cuts and shares them out; `classes.one_type` keeps types apart (m-invariance).
+   themselves, `classes.grouping` cuts and shares them out; `classes.one_type` keeps types apart (after m-invariance).
 
 Beyond 60,000 people `many` does both in seconds, and loses more. `blind` makes all of it by decisions that no reader
 can turn round. `frontier` tries other budgets for the plan. Compiled loops are in `*_kernels`, beside who calls them.

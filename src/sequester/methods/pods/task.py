@@ -93,7 +93,7 @@ class PodTask:
     lineage   most people linked through pods; None: no limit
     barred    (records, labels) what cannot be, as everybody knows; None: nothing is
     leaving   the share of people who are expected to leave each time, before that is known; None: it is not
-    one_type  whether all pods of a class have the same labels (m-invariance)
+    one_type  whether all pods of a class have the same labels (after m-invariance)
     seed      of everything that is drawn
     part_of_many  whether these are a few of many people, and to be dealt with by the same quick loops
     """

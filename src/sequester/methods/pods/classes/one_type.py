@@ -1,4 +1,4 @@
-"""Classes of one type: all pods of a class share out the same labels (m-invariance, Xiao and Tao 2007).
+"""Classes of one type: all pods of a class share out the same labels (after m-invariance, Xiao and Tao 2007).
 
 Everybody's classes then show the same values, equally often, in every release she is in: her signature. To the letter a
 class of m-invariance has each value once, which is a class of a single pod; here it may be several of one type, so that
