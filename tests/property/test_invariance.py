@@ -1,4 +1,4 @@
-"""One type per class, after m-invariance, as a setting of pods: whoever is published shows the same values of her class in every release."""
+"""One type per class, after m-invariance: whoever is published shows the same values of her class in every release."""
 
 from __future__ import annotations
 
