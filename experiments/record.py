@@ -1,0 +1,57 @@
+"""What the experiments last gave, in `recorded.json`, and the pages of the documentation that show it.
+
+A page has `<!-- recorded NAME: TITLE -->` before a table: the one with that title among what `NAME` gave. A run renews
+both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILE = Path(__file__).parent / "recorded.json"
+MARK = re.compile(r"<!-- recorded ([\w-]+): (.+?) -->\n\n((?:\|.*\n)*)")
+
+
+def tables(text: str) -> dict[str, str]:
+    """The tables of a text in Markdown, by the heading and the line above each."""
+    found, heading, line, rows = {}, "", "", []
+    for now in [*text.splitlines(), ""]:
+        if now.startswith("|"):
+            rows.append(now)
+            continue
+        if rows:
+            title = " / ".join(dict.fromkeys(part for part in (heading, line) if part))
+            found[title] = "\n".join(rows) + "\n"
+            rows, line = [], ""
+        if now.startswith("#"):
+            heading, line = now.lstrip("# ").strip(), ""
+        elif now.strip():
+            line = now.strip().removesuffix(":")
+    return found
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Per experiment its tables, by their titles."""
+    content: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def keep(name: str, text: str) -> None:
+    """Record what an experiment gave, and show it on the pages."""
+    now = {**recorded(), name: tables(text)}
+    FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    for page in pages():
+        page.write_text(shown(page.read_text(encoding="utf-8"), now), encoding="utf-8")
+
+
+def pages() -> list[Path]:
+    """The pages with recorded tables."""
+    return [page for page in sorted((ROOT / "docs").glob("*.md")) if MARK.search(page.read_text(encoding="utf-8"))]
+
+
+def shown(page: str, record: dict[str, dict[str, str]]) -> str:
+    """A page with the tables of the record; KeyError where it asks for one that is not there."""
+    return MARK.sub(lambda mark: f"<!-- recorded {mark[1]}: {mark[2]} -->\n\n{record[mark[1]][mark[2]]}", page)
