@@ -23,6 +23,7 @@ SUBJECTS = {
     "naive": "experiments.naive",
     "rehearsed": "experiments.rehearsed",
     "pods-ablation": "experiments.pods_ablation",
+    "decoys": "experiments.decoys",
 }
 RESULTS = Path(__file__).parent / "results"
 

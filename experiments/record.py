@@ -16,20 +16,26 @@ MARK = re.compile(r"<!-- recorded ([\w-]+): (.+?) -->\n\n((?:\|.*\n)*)")
 
 
 def tables(text: str) -> dict[str, str]:
-    """The tables of a text in Markdown, by the heading and the line above each."""
-    found, heading, line, rows = {}, "", "", []
-    for now in [*text.splitlines(), ""]:
-        if now.startswith("|"):
-            rows.append(now)
+    """The tables of a text in Markdown, by the headings above each and the line before it, if that ends in a colon.
+
+    Of a heading only what stands before a colon counts: sizes and shares may follow.
+    """
+    found: dict[str, str] = {}
+    above: list[tuple[int, str]] = []
+    caption, rows = "", list[str]()
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            rows.append(line)
             continue
         if rows:
-            title = " / ".join(dict.fromkeys(part for part in (heading, line) if part))
-            found[title] = "\n".join(rows) + "\n"
-            rows, line = [], ""
-        if now.startswith("#"):
-            heading, line = now.lstrip("# ").strip(), ""
-        elif now.strip():
-            line = now.strip().removesuffix(":")
+            found[" / ".join(filter(None, [*(title for _, title in above), caption]))] = "\n".join(rows) + "\n"
+            rows, caption = [], ""
+        if line.startswith("#"):
+            level = len(line) - len(line.lstrip("#"))
+            above = [one for one in above if one[0] < level] + [(level, line.lstrip("# ").split(":")[0])]
+            caption = ""
+        elif line.strip():
+            caption = line[:-1] if line.endswith(":") else ""
     return found
 
 

@@ -43,11 +43,11 @@ def test_the_error_names_columns_and_rows_and_no_cell(tmp_path: Path) -> None:
     assert not any(word in str(caught.value) for word in ("flu", "Rome", "p2"))
 
 
-def test_rows_are_not_numbered_where_the_numbers_would_be_others(tmp_path: Path) -> None:
+def test_rows_are_numbered_as_in_the_table_where_others_were_left_out(tmp_path: Path) -> None:
     age = {"role": "quasi-identifier", "kind": "number", "range": [0, 59], "levels": [5, 20], "missing": "suppress"}
     series = opened(tmp_path, attributes__age=age)
     table = people(150, value=corrected(100, 2), age={0: None})
-    with pytest.raises(sq.DataError, match="1 person has other values than in an earlier release; put"):
+    with pytest.raises(sq.DataError, match=r"1 person has other values than in an earlier release \(row 3\); put"):
         series.plan(table, name="two", seed=SEED)
 
 

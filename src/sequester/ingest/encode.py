@@ -182,6 +182,7 @@ def _snapshot(
         withheld=withheld,
         raised=raised,
         refused=refused,
+        row=np.arange(records) if kept is None else np.flatnonzero(kept),
     )
 
 

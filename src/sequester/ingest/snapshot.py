@@ -26,6 +26,7 @@ class Snapshot:
     people do not agree; `refused` are these people, where they are known. `sensitive` is as published: of graded
     attributes it has nodes, and `exact` the values themselves; `raised` counts records whose people wanted a node.
     `insensitive` has the cells that are published as they are, `plain` the same as codes: a missing cell is a value.
+    `row` is the place of each record in the table that was read, where that is known.
     """
 
     quasi_names: tuple[str, ...]
@@ -43,6 +44,7 @@ class Snapshot:
     withheld: int = 0
     raised: int = 0
     refused: pa.Array | None = None
+    row: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return int(self.quasi.shape[1])
@@ -86,6 +88,7 @@ class Snapshot:
             insensitive=self.insensitive.take(chosen) if self.insensitive.column_names else self.insensitive,
             plain=np.ascontiguousarray(self.plain[:, rows]),
             exact=None if self.exact is None else np.ascontiguousarray(self.exact[:, rows]),
+            row=None if self.row is None else self.row[rows],
         )
 
     def without(self, out: NDArray[np.bool_]) -> Snapshot:

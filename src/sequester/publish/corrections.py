@@ -174,6 +174,9 @@ def _problem(rows: Mask, name: str | None, snapshot: Snapshot) -> Problem | None
         return None
     who = "1 person has" if count == 1 else f"{count:,} people have"
     what = "" if name else "permanent quasi-identifiers, inside the boxes published so far: "
-    # Rows that were left out while reading are not counted, so the numbers of the others are not those of the table.
-    where = f" ({places(rows)})" if not snapshot.left_out + snapshot.withheld else ""
+    where = ""
+    if snapshot.row is not None:
+        there = np.zeros(int(snapshot.row.max()) + 1, np.bool_)
+        there[snapshot.row[rows]] = True
+        where = f" ({places(there)})"
     return Problem(f"{what}{who} other values than in an earlier release{where}; {_FIX}", column=name, rows=count)
