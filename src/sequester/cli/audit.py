@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sequester.cli.exits import BROKEN, UNDECIDED
 from sequester.cli.series import PolicyFile
 from sequester.cli.terminal import Format
 
@@ -105,10 +106,11 @@ def audit(
     ] = False,
     format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
 ) -> None:
-    """Try every attack on a series of releases, made by any tool; exit code 4 if one works.
+    """Try every attack on a series of releases, made by any tool; exit code 4 if one works, 3 if one lacks knowledge.
 
-    Begins with how many people are exposed. Findings name sensitive values and, where they are known, people: keep the
-    output private. Of a ledger any adversary and any bound may be asked about; asking changes nothing.
+    Begins with what could not be decided, and what to give, then with how many people are exposed. Findings name
+    sensitive values and, where they are known, people: keep the output private. Of a ledger any adversary and any bound
+    may be asked about; asking changes nothing.
     """
     if (ledger is None) == (not releases):
         raise typer.BadParameter("name the files of releases, or a ledger with --ledger", param_hint="RELEASES")
@@ -159,7 +161,7 @@ def audit(
     else:
         _show(audited)
     if not audited.holds:
-        raise typer.Exit(4)
+        raise typer.Exit(BROKEN if audited.findings else UNDECIDED)
 
 
 def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
@@ -226,10 +228,11 @@ def _show(audited: Audit) -> None:
 
     from sequester.attacks.explain import headline
     from sequester.attacks.registry import attack_of
-    from sequester.cli.terminal import console
+    from sequester.cli.terminal import console, with_flags
 
     screen = console()
-    screen.print(Text(str(audited.exposed), "bold green" if audited.holds else "bold red"), soft_wrap=True)
+    color = "red" if audited.findings else "green" if audited.holds else "yellow"
+    screen.print(Text(with_flags(audited.verdict), f"bold {color}"), soft_wrap=True)
     screen.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
     for title in ("attack", "adversary", "reached", "findings", ""):
@@ -243,16 +246,21 @@ def _show(audited: Audit) -> None:
             str(works) if works else "none",
             Text(str(audited.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),
         )
+    for attack in dict.fromkeys(name for one in audited.undecided for name in one.attacks):
+        if attack not in audited.tried:
+            table.add_row(Text(attack, "bold"), attack_of(attack).adversary, "", "", Text("undecided", "bold yellow"))
     screen.print(table)
     _show_groups(audited)
     for one in audited.untried:
-        screen.print(Text(f"not promised: {one}", "dim"))
+        if not one.give:
+            screen.print(Text(f"not promised: {one}", "dim"))
     for note in audited.notes:
         screen.print(Text(f"note: {note}", "dim"))
     _show_belief(audited)
     screen.print()
-    if audited.holds:
-        screen.print(Text("Nothing that was tried works on these releases together.", "green"))
+    if not audited.findings:
+        if audited.holds:
+            screen.print(Text("Nothing that was tried works on these releases together.", "green"))
         return
     for place, finding in enumerate(audited.findings[:_SHOWN], start=1):
         screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)

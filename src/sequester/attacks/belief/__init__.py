@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import UNPROMISED, Attack
+from sequester.attacks.attack import UNPROMISED, Attack, unbounded
 from sequester.attacks.belief.resilience import Resilience, resilience
-from sequester.attacks.deniability import unbounded
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding
 from sequester.attacks.solvers.belief import Belief, believe
@@ -155,5 +154,5 @@ ATTACK = Attack(
     looks_at=believable,
     story=_story,
     unpromised=lambda policy: UNPROMISED if policy.protect.belief is None else None,
-    nothing=unbounded,
+    settled=unbounded,
 )
