@@ -16,6 +16,7 @@ from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.pods.proof import REFUSED
 from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Reason, Untried
+from sequester.domain.hierarchy import Codes
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
@@ -180,6 +181,7 @@ def audit(  # noqa: PLR0913 - all but two by name
     semantics: Semantics = "exact",
     show_values: bool = False,
     belief: bool = False,
+    informed: bool = False,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit releases in order of publication, as files or frames with the columns as published.
@@ -189,10 +191,12 @@ def audit(  # noqa: PLR0913 - all but two by name
     everybody's class is found by the boxes. `registered` is one such table of everybody who may be in any release: the
     lifetime adversary then knows these people, and not who of them is where. `against` names adversaries, by default
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
-    in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
+    in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known;
+    `informed`, how sure a reader who has learnt from the releases how values go with quasi-identifiers, and what
+    everybody's being in the table adds to that.
     """
     from sequester.history.load import histories_of, is_written_differently, read_rows
-    from sequester.history.membership import Membership, find_members
+    from sequester.history.membership import Membership, find_members, points_of
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -220,6 +224,7 @@ def audit(  # noqa: PLR0913 - all but two by name
         semantics=semantics,
         progress=progress,
         belief=belief,
+        informed=points_of(read, members) if informed else None,
     )
 
 
@@ -237,6 +242,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     seats: Seats | None = None,
     before: Audited | None = None,
     belief: bool = False,
+    informed: Sequence[Codes] | None = None,
 ) -> Audit:
     """Try every attack on every sensitive attribute, and on whole rows.
 
@@ -247,6 +253,8 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
                 insider's attacks ask, these are not tried, and findings leave out decoys
     before      what an earlier audit said of the first releases: with pods that hold, neither they nor single releases
                 are looked at again
+    informed    asks about a reader who has learnt from the releases: everybody's exact values in each release, as far
+                as they are known; none where only boxes are
     """
     from sequester.attacks.belief import Beliefs, believable
 
@@ -287,9 +295,10 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
         record.notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
-    if belief or policy.protect.belief is not None:
-        told = beliefs.tell(believable(histories, rows), known=belief)
-    if belief:
+    named = belief or informed is not None
+    if named or policy.protect.belief is not None:
+        told = beliefs.tell(believable(histories, rows), known=belief, informed=informed)
+    if named:
         record.answer("belief", histories, policy, told=bool(told))
     return Audit(
         findings=_distinct(record.findings),

@@ -33,6 +33,8 @@ $ sequester audit --ledger hospital.ledger
 $ sequester audit --ledger hospital.ledger --against neighbor --k 10 --confidence 0.3
 
 $ sequester audit --ledger hospital.ledger --belief
+
+$ sequester audit r1.csv --population p1.csv --informed
 """
 Population = Annotated[list[Path] | None, typer.Option(help="Who was there, one table per release.")]
 Registered = Annotated[
@@ -92,6 +94,9 @@ def audit(
     belief: Annotated[
         bool, typer.Option("--belief", help="How sure could somebody be, also with some people's values known?")
     ] = False,
+    informed: Annotated[
+        bool, typer.Option("--informed", help="How sure is a reader who has learnt from the releases?")
+    ] = False,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
     report: ReportFile = None,
@@ -134,7 +139,14 @@ def audit(
     with progress() as tell:
         if ledger is not None:
             audited = _of_ledger(
-                ledger, loaded, against=against, k=k, confidence=confidence, belief=belief, progress=tell
+                ledger,
+                loaded,
+                against=against,
+                k=k,
+                confidence=confidence,
+                belief=belief,
+                informed=informed,
+                progress=tell,
             )
         else:
             audited = run(
@@ -146,6 +158,7 @@ def audit(
                 semantics="paper" if paper else "exact",
                 show_values=values_may_show(show_values),
                 belief=belief,
+                informed=informed,
                 progress=tell,
             )
     if number is not None and number > len(audited.findings):
@@ -276,6 +289,7 @@ def _show_belief(audited: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from sequester.attacks.belief.informed import in_words
     from sequester.cli.terminal import console
 
     if not audited.belief:
@@ -298,8 +312,14 @@ def _show_belief(audited: Audit) -> None:
                 add("", f"{100 * share:g}%", carried.belief)
             if carried.lineage is not None:
                 add("", f"{100 * share:g}% and all pods", carried.lineage)
+        if one.informed is not None:
+            add("", "learnt from others", one.informed.others)
+            add("", "learnt from all", one.informed.read)
     screen.print()
     screen.print(table)
+    for one in audited.belief:
+        if one.informed is not None:
+            screen.print(Text(in_words(one.attribute, one.informed)), soft_wrap=True)
 
 
 def _show_groups(audited: Audit) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sequester.attacks.advice import Advice, advice, first_steps, without
 from sequester.attacks.audit import Audit
+from sequester.attacks.belief.informed import WHAT_THE_BOUND_IS, in_words
 from sequester.attacks.explain import Story
 from sequester.attacks.exposed import Exposed, Tally, named_value
 from sequester.attacks.registry import attack_of
@@ -275,11 +276,18 @@ def _belief(audit: Audit) -> Iterator[Block]:
                 rows.append((one.attribute, f"{100 * share:g}%", *_spread(carried.belief)))
             if carried.lineage is not None:
                 rows.append((one.attribute, f"{100 * share:g}% and all pods", *_spread(carried.lineage)))
+        if one.informed is not None:
+            rows.append((one.attribute, "learnt from others", *_spread(one.informed.others)))
+            rows.append((one.attribute, "learnt from all", *_spread(one.informed.read)))
     over = [_over_releases(one.attribute, one.over, audit) for one in audit.belief if len(one.over) > 1]
     if over:
         yield Pictures(tuple(over))
     heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
     yield Grid(heads, tuple(rows), "Beliefs")
+    said = tuple(in_words(one.attribute, one.informed) for one in audit.belief if one.informed is not None)
+    if said:
+        yield Paragraph(WHAT_THE_BOUND_IS)
+        yield Bullets(said)
 
 
 def _over_releases(attribute: str, over: Sequence[BeliefSpread], audit: Audit) -> Picture:
