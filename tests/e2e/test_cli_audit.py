@@ -141,6 +141,30 @@ def test_what_was_not_tried_is_told_with_the_reason(folder: Path) -> None:
     assert "not promised: difference, tracing and row-order were not tried: there is only one release" in told
 
 
+def test_an_attack_that_lacks_knowledge_comes_first_with_what_to_give_and_ends_with_3(folder: Path) -> None:
+    for file in ("first.csv", "safe.csv"):
+        lines = (folder / file).read_text().splitlines()
+        (folder / file).write_text("\n".join(line.split(",", 1)[1] for line in lines))
+    command = ["audit", "first.csv", "safe.csv", "-p", "policy.yaml"]
+    done = invoke(*command, cwd=folder)
+    assert done.returncode == 3
+    first, second = done.stdout.splitlines()[:2]
+    assert first.startswith("Undecided: difference, tracing and deniability were not tried: ")
+    assert first.endswith("give the person column in the releases, or a population (`--population`).")
+    assert second.startswith("By what was tried (")
+    assert second.endswith(", nobody is exposed.")
+    assert ["tracing", "insider", "undecided"] in [line.split() for line in done.stdout.splitlines()]
+    assert "Nothing that was tried works" not in done.stdout
+    assert invoke(*command, "--against", "outsider", cwd=folder).returncode == 0
+    told = json.loads(invoke(*command, "--format", "json", cwd=folder).stdout)
+    assert [one["attacks"] for one in told["undecided"]] == [["difference", "tracing", "deniability"]]
+    public = invoke(*command, "--report", "audit.html", "--audience", "public", cwd=folder)
+    assert public.returncode == 3
+    page = (folder / "audit.html").read_text()
+    assert "nothing is said about what is marked undecided" in page
+    assert "Nothing that was tried works" not in page
+
+
 def test_belief_says_how_sure_somebody_could_be_also_when_some_are_known(folder: Path) -> None:
     done = invoke("audit", "first.csv", "safe.csv", "-p", "policy.yaml", "--belief", cwd=folder)
     assert done.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,7 @@ def sq_attacks() -> tuple[str, ...]:
         (TWO, {}, "breach was not tried: the policy has no `protect.lifetime`"),
         (TWO[:1], {}, "tracing, row-order and complementary were not tried: there is only one release"),
         (nameless(*TWO), {}, "difference, tracing and deniability were not tried: who is in which class is not known"),
-        (nameless(TWO[0]), {}, "deniability was not tried: who is in which class is not known"),
+        (nameless(TWO[0]), {}, "deniability was not tried: there is only one release, of which confidence says"),
         (nameless(*TWO), {"lifetime": {"l": 2, "releases": 2}}, "breach was not tried: values stay"),
         (TWO, {}, "backward was not tried: between every two releases nobody joined, or somebody left"),
     ],
@@ -177,7 +178,7 @@ def test_a_note_says_why(releases: list[pa.Table], protect: dict[str, Any], note
 def test_of_values_that_change_a_list_of_everybody_would_do() -> None:
     promised = policy({"k": 2, "lifetime": {"l": 2, "releases": 2}, "against": ["lifetime"]}, ill=TRANSIENT)
     found = sq.audit(nameless(*TWO), promised, against=["all"])
-    assert noted(found, "or a population, or a registration list")
+    assert noted(found, "or a population (`population=...`), or a registration list (`registered=...`)")
 
 
 def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:
@@ -185,6 +186,57 @@ def test_a_population_does_not_tell_values_so_tracing_is_not_tried() -> None:
     found = sq.audit(nameless(*TWO), policy({"k": 2, "confidence": 0.7}), population=[people, people])
     assert {"difference", "deniability"} <= set(found.tried)
     assert noted(found, "tracing was not tried: who has which value is not known; give the person column")
+
+
+# Three waves, each safe alone. Together they tell that 7, who is new among the twenties, has lupus, and 8 has gout.
+WAVES = [
+    FLU,
+    table("7 [20-29] lupus", "2 [20-29] flu", "3 [20-29] hiv", "6 [30-39] gout", "5 [30-39] hiv", "4 [30-39] flu"),
+    table("3 [20-29] hiv", "8 [20-29] gout", "7 [20-29] lupus", "5 [30-39] hiv", "4 [30-39] flu", "6 [30-39] gout"),
+]
+NAMES = {"insider": ("difference", "tracing", "deniability"), "neighbor": ("forward", "cross", "intersection")}
+
+
+@pytest.mark.parametrize("against", ["insider", "neighbor"])
+def test_no_audit_says_nobody_where_an_attack_that_was_asked_for_lacks_knowledge(against: str) -> None:
+    rules = policy({"k": 2, "confidence": 0.7})
+    found = sq.audit(nameless(*WAVES), rules, against=[against])
+    assert not found.findings
+    assert not found.holds
+    (lacking,) = found.undecided
+    assert set(NAMES[against]) <= set(lacking.attacks)
+    assert "the person column" in lacking.give
+    for told in (found.verdict, found._repr_html_().split("</style>")[1], found.report(), found.to_json()):
+        assert 0 <= told.lower().find("undecided") < told.lower().find("exposed")
+    assert "Nobody is exposed." not in found.verdict
+    assert found.to_dict()["undecided"] == [lacking.to_dict()]
+    known = sq.audit(WAVES, rules, against=[against])
+    assert known.undecided == ()
+    assert known.exposed.total.people > 0
+
+
+def test_an_outsider_alone_is_decided_without_people_and_so_is_a_single_release() -> None:
+    rules = policy({"k": 2, "confidence": 0.7})
+    assert sq.audit(nameless(*WAVES), rules, against=["outsider"]).holds
+    assert sq.audit(nameless(FLU), rules, against=["all"]).holds
+    free = sq.audit(nameless(*WAVES), policy({"k": 2, "alpha": 0.7, "against": ["outsider"]}), against=["insider"])
+    assert all("deniability" not in one.attacks for one in free.undecided), "nothing has a bound"
+
+
+def test_a_belief_that_was_asked_by_name_is_told_or_undecided_and_never_both() -> None:
+    rules = policy({"k": 2, "confidence": 0.7})
+    told = sq.audit(TWO, rules, belief=True)
+    assert told.belief
+    assert not noted(told, "belief")
+    alone = sq.audit(nameless(FLU), rules, against=["outsider"], belief=True)
+    assert not alone.holds
+    assert [one.attacks for one in alone.undecided] == [("belief",)]
+
+
+def test_what_was_too_large_to_be_solved_is_no_all_clear() -> None:
+    found = replace(sq.audit(TWO, policy({"k": 2, "confidence": 0.7}), against=["outsider"]), unsolved=2)
+    assert not found.holds
+    assert found.verdict.startswith("Undecided: 2 questions too large to be solved.")
 
 
 def test_an_attack_that_one_attribute_is_not_open_to_is_noted_with_its_name() -> None:
@@ -328,7 +380,8 @@ def test_a_population_does_not_tell_whose_rows_are_whose(against: list[str]) -> 
         held, policy({"k": 3, "confidence": 0.5}, ward=STAYS), population=[people, people], against=against
     )
     assert "tracing" not in found.tried
-    assert found.holds
+    assert not found.findings
+    assert found.holds == ("insider" not in against and "all" not in against)
 
 
 def test_values_that_change_although_they_should_stay_are_an_error_where_only_the_population_is_known() -> None:

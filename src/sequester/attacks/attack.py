@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.untried import PEOPLE, Reason
 from sequester.attacks.words import tell_plainly
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 ONE_RELEASE = "there is only one release"
 NOBODY_IN_COMMON = "no two releases have anybody in common"
+UNKNOWN_PEOPLE = "who is in which class is not known"
 TOO_MANY_ROWS = "there are too many different rows to count them"
 UNPROMISED = "the policy promises nothing of the kind"
 
@@ -94,6 +96,11 @@ def no_number(policy: Policy, bound: float | None) -> float | None:
     return None
 
 
+def unbounded(history: History) -> str | None:
+    """Why there is nothing to ask, where no value has a bound."""
+    return "no value has a bound" if all(bound >= 1 for bound in history.bounds) else None
+
+
 @dataclass(frozen=True)
 class Attack:
     """One way to use what was published.
@@ -106,6 +113,7 @@ class Attack:
     values        whether it needs values that stay with a person, or ones that change
     releases      the fewest releases it can be tried on
     knows_people  whether it needs to know who is in which class
+    knows_values  whether it needs to know who has which value
     classes_only  whether it looks at published classes and not at people, even where they are known
     looks_at      what it is tried on where rows show more than one attribute
     by_pods       what pods that hold prove of it, given how many releases, the first ones, were measured before; None
@@ -114,6 +122,7 @@ class Attack:
     by_certain    whether it can use people whose class is certain while that of others is not
     by_chance     what its measure is called where nothing is found, if a number would say too much
     unpromised    why it is not tried by a policy; None where it is
+    settled       why there is nothing to try, whatever is known; None where knowing more would help
     nothing       why there was nothing to work on, where none of the above is the reason
     """
 
@@ -126,6 +135,7 @@ class Attack:
     values: Literal["permanent", "transient", "any"] = "any"
     releases: int = 2
     knows_people: bool = False
+    knows_values: bool = False
     classes_only: bool = False
     looks_at: Callable[[Sequence[History], Rows], Sequence[History]] = each_attribute
     story: Callable[[Finding, History], str] = tell_plainly
@@ -134,6 +144,7 @@ class Attack:
     by_certain: bool = False
     by_chance: str | None = None
     unpromised: Callable[[Policy], str | None] = lambda policy: None
+    settled: Callable[[History], str | None] = lambda history: None
     nothing: Callable[[History], str] = lambda history: NOBODY_IN_COMMON
 
     def wants_more(self, policy: Policy) -> bool:
@@ -144,18 +155,23 @@ class Attack:
         """Which of several measures is the worst."""
         return min if self.wants_more(policy) else max
 
-    def why_untried(self, history: History, policy: Policy) -> str:
-        """Why it had nothing to work on, in a few words without cells."""
-        unpromised = self.unpromised(policy)
+    def why_untried(self, history: History, policy: Policy, *, named: bool = False) -> Reason:
+        """Why it had nothing to work on, in a few words without cells; `named`: asked for without a promise."""
+        unpromised = None if named else self.unpromised(policy)
         if unpromised is not None:
-            return unpromised
+            return Reason(unpromised)
         if self.values == "transient" and history.permanent:
-            return "values stay, so that releases do not add up"
+            return Reason("values stay, so that releases do not add up")
         if len(history) < self.releases:
-            return ONE_RELEASE
+            return Reason(ONE_RELEASE)
         if self.values == "permanent" and not history.permanent:
-            return "values may change from release to release"
-        if self.knows_people and history.trajectories is None:
-            also = ", or a registration list" if self.values == "transient" else ""
-            return f"who is in which class is not known; give the person column, or a population{also}"
-        return self.nothing(history)
+            return Reason("values may change from release to release")
+        settled = self.settled(history)
+        if settled is not None:
+            return Reason(settled)
+        if history.trajectories is None and not self.classes_only:
+            also = ", or a registration list (`registered=...`)" if self.values == "transient" else ""
+            return Reason(UNKNOWN_PEOPLE if self.knows_people else self.nothing(history), f"{PEOPLE}{also}")
+        if self.knows_values and history.value is None:
+            return Reason("who has which value is not known", "the person column in the releases")
+        return Reason(self.nothing(history))

@@ -15,12 +15,14 @@ from sequester.attacks.exposed import Exposed
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.pods.proof import REFUSED
 from sequester.attacks.registry import ATTACKS, attack_of
-from sequester.attacks.untried import Untried
+from sequester.attacks.untried import Reason, Untried
+from sequester.domain.hierarchy import Codes
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
 from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.model import Policy
+from sequester.policy.words import amount
 from sequester.viewable import Viewable, in_report
 
 if TYPE_CHECKING:
@@ -41,9 +43,10 @@ class Audit(Viewable):
 
     Histories are for explaining findings; `published` are those without people, where a population merges classes.
     `pods` is what the check of recorded pods came to, in numbers; None without any.
-    `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it. `belief`
-    says how sure somebody without prejudice could be, where that was asked or promised. `policy` is what was asked:
-    its promises, against the adversaries that were tried. `nobody` are the ids of decoys, who cannot be exposed.
+    `undecided` is what of `untried` could be tried if more were known; `unsolved` counts what was too large to be
+    decided, as the notes say: an audit with either does not hold, and nothing is published with it. `belief` says how
+    sure somebody without prejudice could be, where that was asked or promised. `policy` is what was asked: its
+    promises, against the adversaries that were tried. `nobody` are the ids of decoys, who cannot be exposed.
     """
 
     findings: tuple[Finding, ...]
@@ -61,13 +64,30 @@ class Audit(Viewable):
 
     @property
     def holds(self) -> bool:
-        """Whether no attack that was asked for works."""
-        return not self.findings
+        """Whether every attack that was asked for could be decided, and none works."""
+        return not (self.findings or self.undecided or self.unsolved)
+
+    @property
+    def undecided(self) -> tuple[Untried, ...]:
+        """Attacks that were asked for and lack knowledge, each with what to give."""
+        return tuple(one for one in self.untried if one.give)
 
     @cached_property
     def exposed(self) -> Exposed:
         """How many people are exposed: in all, per attack, value and release."""
         return Exposed.of(self.findings, nobody=self.nobody)
+
+    @property
+    def verdict(self) -> str:
+        """What every audit begins with: what could not be decided, then who is exposed by what was tried."""
+        said = [f"Undecided: {one}." for one in self.undecided]
+        if self.unsolved:
+            said.append(f"Undecided: {amount(self.unsolved, 'question')} too large to be solved.")
+        if not said:
+            return str(self.exposed)
+        exposed = str(self.exposed)
+        tried = f"By what was tried ({amount(len(self.tried), 'attack')}), {exposed[:1].lower()}{exposed[1:]}"
+        return "\n".join((*said, tried))
 
     def reached(self, attack: str) -> str:
         """What an attack reached, for reading; of what comes about by chance only more than that is a number."""
@@ -124,6 +144,8 @@ class Audit(Viewable):
         `most` is how many findings are told, the first ones, by default all; `found` counts them all.
         """
         return {
+            "undecided": [one.to_dict() for one in self.undecided],
+            "unsolved": self.unsolved,
             "exposed": self.exposed.to_dict(),
             "holds": self.holds,
             "releases": len(self.histories[0]) if self.histories else 0,
@@ -143,8 +165,8 @@ class Audit(Viewable):
 
     def __repr__(self) -> str:
         releases = len(self.histories[0]) if self.histories else 0
-        verdict = "holds" if self.holds else f"{len(self.findings)} findings"
-        who = "" if self.holds else f"{str(self.exposed).rstrip('.')}; "
+        verdict = f"{len(self.findings)} findings" if self.findings else "holds" if self.holds else "undecided"
+        who = f"{str(self.exposed).rstrip('.')}; " if self.findings else ""
         return f"<Audit of {releases} releases: {who}{len(self.tried)} attacks tried, {verdict}>"
 
 
@@ -159,6 +181,7 @@ def audit(  # noqa: PLR0913 - all but two by name
     semantics: Semantics = "exact",
     show_values: bool = False,
     belief: bool = False,
+    informed: bool = False,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit releases in order of publication, as files or frames with the columns as published.
@@ -168,10 +191,12 @@ def audit(  # noqa: PLR0913 - all but two by name
     everybody's class is found by the boxes. `registered` is one such table of everybody who may be in any release: the
     lifetime adversary then knows these people, and not who of them is where. `against` names adversaries, by default
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
-    in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
+    in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known;
+    `informed`, how sure a reader who has learnt from the releases how values go with quasi-identifiers, and what
+    everybody's being in the table adds to that.
     """
     from sequester.history.load import histories_of, is_written_differently, read_rows
-    from sequester.history.membership import Membership, find_members
+    from sequester.history.membership import Membership, find_members, points_of
     from sequester.history.releases import read_releases
 
     held, known = releases, population
@@ -199,6 +224,7 @@ def audit(  # noqa: PLR0913 - all but two by name
         semantics=semantics,
         progress=progress,
         belief=belief,
+        informed=points_of(read, members) if informed else None,
     )
 
 
@@ -216,6 +242,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     seats: Seats | None = None,
     before: Audited | None = None,
     belief: bool = False,
+    informed: Sequence[Codes] | None = None,
 ) -> Audit:
     """Try every attack on every sensitive attribute, and on whole rows.
 
@@ -226,6 +253,8 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
                 insider's attacks ask, these are not tried, and findings leave out decoys
     before      what an earlier audit said of the first releases: with pods that hold, neither they nor single releases
                 are looked at again
+    informed    asks about a reader who has learnt from the releases: everybody's exact values in each release, as far
+                as they are known; none where only boxes are
     """
     from sequester.attacks.belief import Beliefs, believable
 
@@ -266,8 +295,11 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
         record.notes.append("the registration list is not used: it is for breach, an attack of the lifetime adversary")
     told: tuple[Believed, ...] = ()
-    if belief or policy.protect.belief is not None:
-        told = beliefs.tell(believable(histories, rows), known=belief)
+    named = belief or informed is not None
+    if named or policy.protect.belief is not None:
+        told = beliefs.tell(believable(histories, rows), known=belief, informed=informed)
+    if named:
+        record.answer("belief", histories, policy, told=bool(told))
     return Audit(
         findings=_distinct(record.findings),
         measures=record.measures,
@@ -280,7 +312,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         belief=told,
         nobody=_nobody(seats, histories[0]),
         policy=_as_asked(policy, against),
-        untried=tuple(Untried(tuple(names), why, on) for (on, why), names in record.untried.items()),
+        untried=record.left(),
     )
 
 
@@ -332,12 +364,12 @@ class _Record:
         self.findings: list[Finding] = []
         self.measures: dict[str, float] = {}
         self.tried: list[str] = []
-        self.untried: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        self.untried: dict[tuple[tuple[str, ...], Reason], list[str]] = {}
         self.unsolved = 0
 
     def add(self, attack: Attack, asked: Setting, looked_at: Sequence[History], *, again: Sequence[History]) -> None:
         """Try an attack on every history; of what is looked at `again` only findings that are new are told."""
-        reasons: dict[str, list[str]] = {}
+        reasons: dict[Reason, list[str]] = {}
         for history in (*looked_at, *again):
             result = _bounded(attack, history, _try(attack, history, asked), asked)
             name = history.attribute or None
@@ -361,7 +393,23 @@ class _Record:
         """What attacks of an adversary were not tried on."""
         names = [attack.name for attack in self.attacks if attack.adversary == adversary]
         if names:
-            self.untried[(attribute,), why] = names
+            self.untried[(attribute,), Reason(why)] = names
+
+    def answer(self, name: str, histories: Sequence[History], policy: Policy, *, told: bool) -> None:
+        """What was asked by name, whatever the policy promises: told beside the attacks, or why it could not be."""
+        for names in self.untried.values():
+            if name in names:
+                names.remove(name)
+        if not told and name not in self.tried:
+            reason = attack_of(name).why_untried(histories[0], policy, named=True)
+            self.untried.setdefault(((), reason), []).append(name)
+
+    def left(self) -> tuple[Untried, ...]:
+        """What was not tried: first what more knowledge would decide."""
+        left = [
+            Untried(tuple(names), reason.why, on, reason.give) for (on, reason), names in self.untried.items() if names
+        ]
+        return tuple(sorted(left, key=lambda one: not one.give))
 
 
 def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from sequester.cli.exits import BROKEN, UNDECIDED
 from sequester.cli.series import PolicyFile
 from sequester.cli.terminal import Format
 
@@ -32,6 +33,8 @@ $ sequester audit --ledger hospital.ledger
 $ sequester audit --ledger hospital.ledger --against neighbor --k 10 --confidence 0.3
 
 $ sequester audit --ledger hospital.ledger --belief
+
+$ sequester audit r1.csv --population p1.csv --informed
 """
 Population = Annotated[list[Path] | None, typer.Option(help="Who was there, one table per release.")]
 Registered = Annotated[
@@ -91,6 +94,9 @@ def audit(
     belief: Annotated[
         bool, typer.Option("--belief", help="How sure could somebody be, also with some people's values known?")
     ] = False,
+    informed: Annotated[
+        bool, typer.Option("--informed", help="How sure is a reader who has learnt from the releases?")
+    ] = False,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
     report: ReportFile = None,
@@ -105,10 +111,11 @@ def audit(
     ] = False,
     format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
 ) -> None:
-    """Try every attack on a series of releases, made by any tool; exit code 4 if one works.
+    """Try every attack on a series of releases, made by any tool; exit code 4 if one works, 3 if one lacks knowledge.
 
-    Begins with how many people are exposed. Findings name sensitive values and, where they are known, people: keep the
-    output private. Of a ledger any adversary and any bound may be asked about; asking changes nothing.
+    Begins with what could not be decided, and what to give, then with how many people are exposed. Findings name
+    sensitive values and, where they are known, people: keep the output private. Of a ledger any adversary and any bound
+    may be asked about; asking changes nothing.
     """
     if (ledger is None) == (not releases):
         raise typer.BadParameter("name the files of releases, or a ledger with --ledger", param_hint="RELEASES")
@@ -132,7 +139,14 @@ def audit(
     with progress() as tell:
         if ledger is not None:
             audited = _of_ledger(
-                ledger, loaded, against=against, k=k, confidence=confidence, belief=belief, progress=tell
+                ledger,
+                loaded,
+                against=against,
+                k=k,
+                confidence=confidence,
+                belief=belief,
+                informed=informed,
+                progress=tell,
             )
         else:
             audited = run(
@@ -144,6 +158,7 @@ def audit(
                 semantics="paper" if paper else "exact",
                 show_values=values_may_show(show_values),
                 belief=belief,
+                informed=informed,
                 progress=tell,
             )
     if number is not None and number > len(audited.findings):
@@ -159,7 +174,7 @@ def audit(
     else:
         _show(audited)
     if not audited.holds:
-        raise typer.Exit(4)
+        raise typer.Exit(BROKEN if audited.findings else UNDECIDED)
 
 
 def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
@@ -226,10 +241,11 @@ def _show(audited: Audit) -> None:
 
     from sequester.attacks.explain import headline
     from sequester.attacks.registry import attack_of
-    from sequester.cli.terminal import console
+    from sequester.cli.terminal import console, with_flags
 
     screen = console()
-    screen.print(Text(str(audited.exposed), "bold green" if audited.holds else "bold red"), soft_wrap=True)
+    color = "red" if audited.findings else "green" if audited.holds else "yellow"
+    screen.print(Text(with_flags(audited.verdict), f"bold {color}"), soft_wrap=True)
     screen.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
     for title in ("attack", "adversary", "reached", "findings", ""):
@@ -243,16 +259,21 @@ def _show(audited: Audit) -> None:
             str(works) if works else "none",
             Text(str(audited.exposed.by_attack[attack]), "bold red") if works else Text("safe", "green"),
         )
+    for attack in dict.fromkeys(name for one in audited.undecided for name in one.attacks):
+        if attack not in audited.tried:
+            table.add_row(Text(attack, "bold"), attack_of(attack).adversary, "", "", Text("undecided", "bold yellow"))
     screen.print(table)
     _show_groups(audited)
     for one in audited.untried:
-        screen.print(Text(f"not promised: {one}", "dim"))
+        if not one.give:
+            screen.print(Text(f"not promised: {one}", "dim"))
     for note in audited.notes:
         screen.print(Text(f"note: {note}", "dim"))
     _show_belief(audited)
     screen.print()
-    if audited.holds:
-        screen.print(Text("Nothing that was tried works on these releases together.", "green"))
+    if not audited.findings:
+        if audited.holds:
+            screen.print(Text("Nothing that was tried works on these releases together.", "green"))
         return
     for place, finding in enumerate(audited.findings[:_SHOWN], start=1):
         screen.print(Text.assemble((f"{place:>3} ", "bold"), headline(finding)), soft_wrap=True)
@@ -268,6 +289,7 @@ def _show_belief(audited: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from sequester.attacks.belief.informed import in_words
     from sequester.cli.terminal import console
 
     if not audited.belief:
@@ -290,8 +312,14 @@ def _show_belief(audited: Audit) -> None:
                 add("", f"{100 * share:g}%", carried.belief)
             if carried.lineage is not None:
                 add("", f"{100 * share:g}% and all pods", carried.lineage)
+        if one.informed is not None:
+            add("", "learnt from others", one.informed.others)
+            add("", "learnt from all", one.informed.read)
     screen.print()
     screen.print(table)
+    for one in audited.belief:
+        if one.informed is not None:
+            screen.print(Text(in_words(one.attribute, one.informed)), soft_wrap=True)
 
 
 def _show_groups(audited: Audit) -> None:

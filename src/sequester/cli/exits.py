@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import typer
 
+UNDECIDED, BROKEN = 3, 4
 MEANING = {
     0: "done",
     1: "internal error: a mistake in Sequester",
     2: "wrong usage",
-    4: "a guarantee does not hold",
+    UNDECIDED: "undecided: an attack that was asked for lacks knowledge, or was too large to be solved",
+    BROKEN: "a guarantee does not hold",
     5: "stale plan, or another command has the ledger",
     6: "invalid policy, data or ledger",
     130: "stopped by Ctrl-C, or by a no to a question, or a table that was published already",
@@ -26,6 +28,8 @@ _CODES = {
     "export": _SERIES,
     "import": _SERIES,
     "measure": (0, 2, 4, 6),
+    "audit": (0, 2, 3, 4, 5, 6),
+    "verify": (0, 2, 3, 4, 5, 6),
     "demo": (0, 2, 6),
     "datasets": (0, 2, 6),
     "warm-up": (0, 2),

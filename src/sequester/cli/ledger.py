@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sequester.cli.exits import BROKEN, UNDECIDED
 from sequester.cli.series import AcceptLoss, Folder, LedgerFile, PolicyOrNot
 from sequester.cli.terminal import Format
 
@@ -30,7 +31,7 @@ $ sequester ledger import backup --ledger restored.ledger
 
 $ SEQUESTER_KEY=... sequester ledger import backup --ledger restored.ledger --encrypted
 """
-BROKEN, DAMAGED = 4, 6
+DAMAGED = 6
 
 
 def register(app: typer.Typer) -> None:
@@ -79,7 +80,7 @@ def verify(
     if not verified.holds:
         raise typer.Exit(DAMAGED)
     if audit is not None and not audit.holds:
-        raise typer.Exit(BROKEN)
+        raise typer.Exit(BROKEN if audit.findings else UNDECIDED)
 
 
 def export(
@@ -154,6 +155,8 @@ def _audit(policy: Path, path: Place, folder: Path) -> Audit:
 def _brief(audit: Audit) -> dict[str, Any]:
     """An audit without its findings, which name values."""
     return {
+        "undecided": [one.to_dict() for one in audit.undecided],
+        "unsolved": audit.unsolved,
         "exposed": audit.exposed.total.to_dict(),
         "holds": audit.holds,
         "findings": len(audit.findings),
@@ -183,9 +186,11 @@ def _show(path: Place, verified: Verification, audit: Audit | None, *, audited: 
     screen.print(Text.assemble((str(path), "bold"), what), soft_wrap=True)
     if audit is not None and audit.holds:
         screen.print(Text(f"No attack works on them together: {', '.join(audit.tried)} were tried.", "green"))
+    elif audit is not None and not audit.findings:
+        screen.print(Text(audit.verdict, "bold yellow"), soft_wrap=True)
     elif audit is not None:
         attacks = many(len(audit.findings), "attack works", "attacks work")
-        text = f"{audit.exposed} {attacks} on them together; see them with `sequester audit --ledger`."
+        text = f"{audit.verdict} {attacks} on them together; see them with `sequester audit --ledger`."
         screen.print(Text(text, "bold red"))
     elif not audited:
         screen.print(Text("The releases were not audited: that takes the policy.", "dim"))

@@ -212,7 +212,7 @@ def show_plan(screen: Console, made: Plan) -> None:
         attacks = many(made.findings, "attack works", "attacks work")
         text = f"{attacks} on the series with this release: publishing it needs --i-know-this-leaks."
         if made.candidate is not None:
-            text = f"{made.candidate.audit.exposed} {text}"
+            text = f"{made.candidate.audit.verdict} {text}"
         screen.print()
         screen.print(Text(text, "bold red"))
 

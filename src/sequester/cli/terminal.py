@@ -128,6 +128,7 @@ def with_flags(text: str) -> str:
     """What the library says, with options of a command in place of arguments: force=True is --force."""
     text = _ARGUMENT.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
     text = text.replace("`folder=...`", "`--releases`").replace("`source=...`", "`--data`")
+    text = text.replace("`population=...`", "`--population`").replace("`registered=...`", "`--registered`")
     return text.replace("look ahead to see", "plan with --ahead to see")
 
 

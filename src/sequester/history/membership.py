@@ -128,6 +128,24 @@ def _population_view(releases: Releases) -> Membership:
     return Membership(people.ids, member, tuple(located.merged for located in places), None, tuple(notes), certain)
 
 
+def points_of(releases: Releases, known: Membership) -> tuple[Codes, ...]:
+    """Per release, (quasi-identifiers, people) everybody's exact values as a population tells them, -1 where it does
+    not; empty without a population."""
+    names = [f"population of {name}" for name in releases.names]
+    tables = releases.population
+    people = recognize(
+        [table.person for table in tables], column=str(releases.policy.person), names=names[: len(tables)]
+    )
+    place = {str(person): number for number, person in enumerate(known.people)}
+    who = np.array([place.get(str(person), -1) for person in people.ids], np.int64)
+    points = []
+    for table, rows in zip(tables, people.rows, strict=True):
+        own = np.full((len(releases.domains), len(known.people)), -1, np.int32)
+        own[:, who[rows][who[rows] >= 0]] = exact_codes(table.quasi, releases.domains)[:, who[rows] >= 0]
+        points.append(own)
+    return tuple(points)
+
+
 def _moved(releases: Releases, people: People, sides: Sequence[tuple[Codes, Codes]], *, raw: bool) -> list[Problem]:
     """People whose values of an attribute cannot be one person's: they differ though they stay, or move too far."""
     problems = []

@@ -158,7 +158,7 @@ def _of_nobody(census: Census, roster: Roster, state: State, brief: Brief) -> Ca
     boxes = np.zeros((len(records.quasi), 0), np.int32)
     classes = Classes(np.zeros(0, np.int32), boxes, boxes)
     histories, audit = _audited(lineup, classes, nobody_, brief)
-    if brief.method.looks_back and (not audit.holds or audit.unsolved):
+    if brief.method.looks_back and not audit.holds:
         raise refusal(census)
     return Candidate(
         census=census,
@@ -213,7 +213,7 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
         order = np.random.default_rng(brief.draws).permutation(np.flatnonzero(classes.member >= 0))
         histories, audit = _audited(lineup, classes, order, brief)
         # What was too large to be decided is not known to be safe.
-        if (audit.holds and not audit.unsolved) or not brief.method.looks_back:
+        if audit.holds or not brief.method.looks_back:
             break
         remedy.improve(audit)
     records = with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)

@@ -23,12 +23,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class AuditQuestion:
-    """Against whom, for which k and confidence, and whether for belief, too; None is what the policy promises."""
+    """Against whom, for which k and confidence, and whether for belief, also of a reader who has learnt from the
+    releases; None is what the policy promises."""
 
     against: Sequence[str] | None = None
     k: int | None = None
     confidence: float | None = None
     belief: bool = False
+    informed: bool = False
 
 
 def with_bounds(policy: Policy, *, k: int | None = None, confidence: float | None = None) -> Policy:
@@ -55,12 +57,14 @@ def audit_ledger(
     k: int | None = None,
     confidence: float | None = None,
     belief: bool = False,
+    informed: bool = False,
     progress: Progress | None = None,
 ) -> Audit:
     """Everything an adversary can learn from all releases of a ledger; the publisher's view, people as numbers.
 
     The policy must describe the same columns; what it protects, and against whom, is what is asked. `belief` asks how
-    sure somebody without prejudice could be, also when some people's values are known.
+    sure somebody without prejudice could be, also when some people's values are known; `informed`, how sure a reader
+    who has learnt from the releases. Of people's exact values the ledger has only what their boxes have in common.
     """
     # By which column people are known makes no difference to what was published of them.
     changed = [key for key in differences(policy, ledger.policy_text) if key != "person"]
@@ -68,11 +72,12 @@ def audit_ledger(
     if other:
         message = "is not what it was when the series began, so the releases cannot be read by it; put it back"
         raise PolicyError(Problem(message, key=key) for key in other)
+    question = AuditQuestion(against, k, confidence, belief, informed)
     if is_parted(ledger.releases()):
         from sequester.publish.parts.inquiry import audit_parts
 
-        return audit_parts(ledger, policy, AuditQuestion(against, k, confidence, belief), progress=progress)
-    return audit_whole(ledger, policy, AuditQuestion(against, k, confidence, belief), progress=progress)
+        return audit_parts(ledger, policy, question, progress=progress)
+    return audit_whole(ledger, policy, question, progress=progress)
 
 
 def audit_whole(ledger: Ledger, policy: Policy, question: AuditQuestion, *, progress: Progress | None = None) -> Audit:
@@ -99,4 +104,5 @@ def audit_whole(ledger: Ledger, policy: Policy, question: AuditQuestion, *, prog
         progress=progress,
         seats=state.seats,
         belief=question.belief,
+        informed=() if question.informed else None,
     )

@@ -337,18 +337,27 @@ class Series(Viewable):
         k: int | None = None,
         confidence: float | None = None,
         belief: bool = False,
+        informed: bool = False,
         progress: Progress | None = None,
     ) -> Audit:
         """Everything an adversary can learn from all releases so far; the publisher's view, people as numbers.
 
         By default what the policy promises is asked; any other adversary, k or confidence may be: it changes nothing.
-        `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
+        `belief` asks how sure somebody without prejudice could be, also when some people's values are known;
+        `informed`, how sure a reader who has learnt from the releases how values go with quasi-identifiers.
         """
         from sequester.publish.inquiry import audit_ledger
 
         with self._ledger(read_only=True) as ledger:
             return audit_ledger(
-                ledger, self.policy, against=against, k=k, confidence=confidence, belief=belief, progress=progress
+                ledger,
+                self.policy,
+                against=against,
+                k=k,
+                confidence=confidence,
+                belief=belief,
+                informed=informed,
+                progress=progress,
             )
 
     def withdraw(self, number: int, *, reason: str | None = None, undo: bool = False, plan: bool = False) -> LifeStep:

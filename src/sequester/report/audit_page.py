@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sequester.attacks.advice import Advice, advice, first_steps, without
 from sequester.attacks.audit import Audit
+from sequester.attacks.belief.informed import WHAT_THE_BOUND_IS, in_words
 from sequester.attacks.explain import Story
 from sequester.attacks.exposed import Exposed, Tally, named_value
 from sequester.attacks.registry import attack_of
@@ -21,6 +22,8 @@ Audience = Literal["internal", "public"]
 
 PRIVATE = "Keep private: this page names sensitive values, and people where they are known."
 _NOTHING = "Nothing that was tried works on these releases together."
+_WORKS = "Attacks work on these releases: what is marked broken below does not hold."
+_UNDECIDED = "Not everything that was asked could be decided: nothing is said about what is marked undecided below."
 _STORIES = (
     "Each can be checked by hand with the published rows below it. Its number is what `--explain` and `audit.explain` "
     "take{more}."
@@ -45,7 +48,7 @@ def audit_blocks(audit: Audit) -> list[Block]:
         Heading(_title(audit), 1),
         Paragraph(_names(audit), lead=True),
         Remark(PRIVATE, "private"),
-        Remark(_NOTHING) if audit.holds else Remark(str(audit.exposed), "bad"),
+        *([Remark(_NOTHING)] if audit.holds else (Remark(line, "bad") for line in audit.verdict.splitlines())),
         *exposed_blocks(audit),
         *_stories(audit),
         *_what_to_do(audit),
@@ -70,7 +73,7 @@ def exposed_blocks(audit: Audit) -> Iterator[Block]:
             (_count(audit), "releases"),
         )
     )
-    if not audit.holds:
+    if audit.findings:
         yield Heading("Who is exposed")
         if total.classes and not total.people:
             yield Paragraph(_OF_CLASSES)
@@ -88,7 +91,9 @@ def public_blocks(audit: Audit) -> list[Block]:
         tally = audit.exposed.by_attack.get(name)
         many = "" if tally is None else _at_least(tally.people, k) if tally.people else "not known"
         rows.append((attack_of(name).title, attack_of(name).adversary, many, "kept" if tally is None else "broken"))
-    said = _NOTHING if audit.holds else "Attacks work on these releases: what is marked broken below does not hold."
+    for name in _undecided(audit):
+        rows.append((attack_of(name).title, attack_of(name).adversary, "not known", "undecided"))
+    said = _NOTHING if audit.holds else _WORKS if audit.findings else _UNDECIDED
     return [
         Heading(_title(audit), 1),
         Paragraph(_names(audit), lead=True),
@@ -131,7 +136,7 @@ def story_blocks(story: Story, number: int) -> Iterator[Block]:
 def _tried(audit: Audit) -> Grid:
     """Every attack that was tried, with people where some are known, else classes."""
     known = bool(audit.exposed.total.people) or not audit.exposed.total.classes
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name in audit.tried:
         tally = audit.exposed.by_attack.get(name, Tally())
         counts = (tally.people, tally.certain) if known else (tally.classes, tally.certain_classes)
@@ -144,8 +149,17 @@ def _tried(audit: Audit) -> Grid:
                 *counts,
             )
         )
+    for name in _undecided(audit):
+        what = f"{name}: {_small(attack_of(name).title)}"
+        rows.append((what, "undecided", attack_of(name).adversary, audit.required(name), None, None, None))
     heads = ("attack", "result", "by", "required", "reached", "people" if known else "classes", "for certain")
     return Grid(heads, tuple(rows), "Attacks that were tried")
+
+
+def _undecided(audit: Audit) -> Iterator[str]:
+    """Attacks that were asked for and not tried on anything, for lack of knowledge."""
+    names = dict.fromkeys(name for one in audit.undecided for name in one.attacks)
+    return (name for name in names if name not in audit.tried)
 
 
 def _bounds(audit: Audit, name: str) -> tuple[Any, Any]:
@@ -214,7 +228,7 @@ def _stories(audit: Audit) -> Iterator[Block]:
 
 
 def _what_to_do(audit: Audit) -> Iterator[Block]:
-    if audit.holds or audit.policy is None:
+    if not audit.findings or audit.policy is None:
         return
     yield Heading("What to do")
     yield Bullets(tuple(first_steps(audit.findings, _count(audit))), numbered=True)
@@ -262,11 +276,18 @@ def _belief(audit: Audit) -> Iterator[Block]:
                 rows.append((one.attribute, f"{100 * share:g}%", *_spread(carried.belief)))
             if carried.lineage is not None:
                 rows.append((one.attribute, f"{100 * share:g}% and all pods", *_spread(carried.lineage)))
+        if one.informed is not None:
+            rows.append((one.attribute, "learnt from others", *_spread(one.informed.others)))
+            rows.append((one.attribute, "learnt from all", *_spread(one.informed.read)))
     over = [_over_releases(one.attribute, one.over, audit) for one in audit.belief if len(one.over) > 1]
     if over:
         yield Pictures(tuple(over))
     heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
     yield Grid(heads, tuple(rows), "Beliefs")
+    said = tuple(in_words(one.attribute, one.informed) for one in audit.belief if one.informed is not None)
+    if said:
+        yield Paragraph(WHAT_THE_BOUND_IS)
+        yield Bullets(said)
 
 
 def _over_releases(attribute: str, over: Sequence[BeliefSpread], audit: Audit) -> Picture:
@@ -285,8 +306,8 @@ def _spread(spread: BeliefSpread) -> tuple[Any, ...]:
 def _untried(audit: Audit) -> Iterator[Block]:
     if audit.untried:
         yield Heading("Not tried, and so not promised")
-        rows = [(", ".join(one.attacks), ", ".join(one.on) or "everything", one.why) for one in audit.untried]
-        yield Grid(("attack", "on", "why"), tuple(rows), "What was not tried")
+        rows = [(", ".join(one.attacks), ", ".join(one.on) or "everything", one.why, one.give) for one in audit.untried]
+        yield Grid(("attack", "on", "why", "give"), tuple(rows), "What was not tried")
 
 
 def _notes(audit: Audit) -> Iterator[Block]:

@@ -203,8 +203,10 @@ def _audit(audit: Audit) -> Iterator[Block]:
     from sequester.attacks.explain import headline
     from sequester.report.audit_page import PRIVATE, exposed_blocks
 
-    yield Heading(str(audit.exposed), 1)
-    if not audit.holds:
+    *undecided, exposed = audit.verdict.splitlines()
+    yield from (Remark(line, "bad") for line in undecided)
+    yield Heading(exposed, 1)
+    if audit.findings:
         yield Remark(PRIVATE, "private")
     yield from exposed_blocks(audit)
     if audit.findings:

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import UNPROMISED, Attack
+from sequester.attacks.attack import UNPROMISED, Attack, unbounded
+from sequester.attacks.belief.informed import Informed, inform
 from sequester.attacks.belief.resilience import Resilience, resilience
-from sequester.attacks.deniability import unbounded
 from sequester.attacks.exposure import Noted, name_counts, say_more, worst
 from sequester.attacks.finding import Finding
 from sequester.attacks.solvers.belief import Belief, believe
 from sequester.attacks.solvers.spread import NOISE, BeliefSpread
+from sequester.domain.hierarchy import Codes
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.history.seats import Seats
@@ -29,18 +30,21 @@ class Believed:
     spread      over the people, decoys left out
     resilience  the same of the others, by the share of people whose values are known; empty where it was not asked
     over        the same as `spread` after each release; empty where it was not asked, and of whole rows
+    informed    the same by a reader who has learnt from the releases; None where it was not asked, and of whole rows
     """
 
     attribute: str
     spread: BeliefSpread
     resilience: Mapping[float, Resilience]
     over: tuple[BeliefSpread, ...] = ()
+    informed: Informed | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
         plain: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict()}
         plain |= {"resilience": [one.to_dict() for one in self.resilience.values()]}
-        return plain | ({"over": [one.to_dict() for one in self.over]} if self.over else {})
+        plain |= {"over": [one.to_dict() for one in self.over]} if self.over else {}
+        return plain | ({} if self.informed is None else {"informed": self.informed.to_dict()})
 
 
 class Beliefs:
@@ -71,8 +75,14 @@ class Beliefs:
         more = say_more("belief", history.attribute, len(trajectory) - len(kept))
         return Noted(findings, round(float(belief.largest[told].max(initial=0.0)), 6), more)
 
-    def tell(self, histories: Sequence[History], *, known: bool) -> tuple[Believed, ...]:
-        """What is believed, history by history where something can be; `known`: also when some values are known."""
+    def tell(
+        self, histories: Sequence[History], *, known: bool, informed: Sequence[Codes] | None = None
+    ) -> tuple[Believed, ...]:
+        """What is believed, history by history where something can be.
+
+        known     also when some people's values are known
+        informed  also by a reader who has learnt from the releases, given everybody's exact values where they are known
+        """
         told = []
         for history in histories:
             if history.trajectories is None or not history.permanent or not self._of(history).questions:
@@ -84,7 +94,10 @@ class Beliefs:
                 carries = resilience(history, self._seats, labels=self._asked(history))
             if known and history.attribute != WHOLE_ROW:
                 over = (*self._over(history), spread)
-            told.append(Believed(history.attribute, spread, carries, over))
+            learnt = None
+            if informed is not None and history.attribute != WHOLE_ROW:
+                learnt = inform(history, self._people(history), informed)
+            told.append(Believed(history.attribute, spread, carries, over, learnt))
         return tuple(told)
 
     def _over(self, history: History) -> Iterator[BeliefSpread]:
@@ -155,5 +168,5 @@ ATTACK = Attack(
     looks_at=believable,
     story=_story,
     unpromised=lambda policy: UNPROMISED if policy.protect.belief is None else None,
-    nothing=unbounded,
+    settled=unbounded,
 )

@@ -29,7 +29,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sequester.attacks.attack import NOBODY_IN_COMMON, TOO_MANY_ROWS, Attack, Setting, largest_share
+from sequester.attacks.attack import (
+    NOBODY_IN_COMMON,
+    ONE_RELEASE,
+    TOO_MANY_ROWS,
+    Attack,
+    Setting,
+    largest_share,
+    unbounded,
+)
 from sequester.attacks.deniability.inquiry import Inquiry, LabelProgram
 from sequester.attacks.deniability.story import tell_sum
 from sequester.attacks.deniability.telling import Teller
@@ -189,15 +197,17 @@ def _with_totals(history: History, asked: Setting) -> Result | None:
     return find_totals(history, Labels.of_history(history) if asked.labels is None else asked.labels, asked.decoy)
 
 
-def unbounded(history: History) -> str:
-    """Why there was nobody to look at."""
-    return "no value has a bound" if all(bound >= 1 for bound in history.bounds) else NOBODY_IN_COMMON
+def _settled(history: History) -> str | None:
+    if len(history) == 1 and history.trajectories is None:
+        # Believing of everybody what her class says is within the bounds if the class is.
+        return f"{ONE_RELEASE}, of which confidence says as much"
+    return unbounded(history)
 
 
 def _nothing(history: History) -> str:
     # Whole rows of which nobody's label is known are looked at by their counts.
     uncounted = history.attribute == WHOLE_ROW and history.value is None
-    return TOO_MANY_ROWS if uncounted and any(bound < 1 for bound in history.bounds) else unbounded(history)
+    return TOO_MANY_ROWS if uncounted else NOBODY_IN_COMMON
 
 
 ATTACK = Attack(
@@ -214,5 +224,6 @@ ATTACK = Attack(
     by_pods=_by_pods,
     besides=_with_totals,
     story=tell_sum,
+    settled=_settled,
     nothing=_nothing,
 )

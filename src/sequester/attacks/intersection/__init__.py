@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import Attack, Setting, attributes_and_rows, largest_share
+from sequester.attacks.attack import Attack, Setting, attributes_and_rows, largest_share, unbounded
 from sequester.attacks.cracks.comparison import compare
 from sequester.attacks.cracks.compose import unknown_neighbors
 from sequester.attacks.exposure import Exposure, Noted, gather, name_counts, say_more, worst
@@ -279,5 +279,6 @@ ATTACK = Attack(
     values="permanent",
     looks_at=attributes_and_rows,
     story=_story,
+    settled=unbounded,
     nothing=unknown_neighbors,
 )

@@ -32,6 +32,10 @@ near that slowly, and from the careful side: of 15 waves made one by one the bel
 the mean after 1,000 rounds, those of a few by more, and the share above .9 by half a point."""
 
 
+_POSSIBLE = 1e-12
+"""A prior rules nothing out: what is published may be what nobody expected."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Belief:
     """Per person of the history how surely she is believed to have a bounded value.
@@ -66,12 +70,15 @@ def believe(
     *,
     labels: Labels | None = None,
     known: Mask | None = None,
+    prior: Floats | None = None,
     rounds: int = ROUNDS,
     tolerance: float = TOLERANCE,
 ) -> Belief:
     """The belief of largest entropy given all class counts, and the values of those who are `known`.
 
-    Needs values that stay, and to know who is in which class. `labels` are those of a history that counts whole rows.
+    Needs values that stay, and to know who is in which class. `labels` are those of a history that counts
+    whole rows. `prior` are shares of every value, (trajectories, values): the entropy is then relative to them, so that
+    with one release they are scaled to the rows of each class.
     Scaling ends when published counts are missed by less than the tolerance, per row, or after so many rounds.
     """
     trajectories = history.trajectories
@@ -92,6 +99,8 @@ def believe(
     whose = np.repeat(np.arange(len(trajectories)), np.diff(start))[is_open]
     start, value = np.searchsorted(whose, np.arange(len(trajectories) + 1)), value[is_open]
     expected = (size[whose] / np.diff(start)[whose]).astype(np.float64)
+    if prior is not None:
+        expected *= np.maximum(prior[whose, value], _POSSIBLE)
     done, missed = 0, 0.0
     if len(value):
         first = np.cumsum([0, *sizes])

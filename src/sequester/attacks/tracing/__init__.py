@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest
+from sequester.attacks.attack import Attack, fewest
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.solvers.index import Index
@@ -175,10 +175,8 @@ ATTACK = Attack(
     required=fewest,
     values="permanent",
     knows_people=True,
+    knows_values=True,
     looks_at=lambda histories, rows: (rows.people,),
     story=_story,
     by_pods=_by_pods,
-    nothing=lambda history: (
-        "who has which value is not known; give the person column" if history.value is None else NOBODY_IN_COMMON
-    ),
 )
