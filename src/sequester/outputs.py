@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
+WEIGHT = "weight"
+"""The column that says how many people a row stands for, where some rows are decoys."""
+
 
 @dataclass(frozen=True)
 class FileFormat:

@@ -44,6 +44,18 @@ def test_what_is_first_published_later_is_what_it_is_then(tmp_path: Path) -> Non
     assert shown(release) != sorted(people(160, value={**CHANGED, **newcomers})["value"].to_pylist())
 
 
+def test_every_estimate_says_that_a_value_is_the_first_one(tmp_path: Path) -> None:
+    series = opened(tmp_path)
+    whole = series.folder / series.policy.series
+    (release,) = whole.iterdir()
+    for data in (release, whole, sq.read_release(release), sq.read_series(whole, "arrow")):
+        for question in ("count() by value", "share(value = flu)", "mean(age) where value = flu"):
+            told = sq.estimate(data, question, draws=2)
+            assert "value is what a person had when she was first published" in str(told)
+            assert told.to_dict()["notes"]
+        assert sq.estimate(data, "mean(age)", draws=2).notes == ()
+
+
 def test_a_plan_counts_no_graded_values(tmp_path: Path) -> None:
     plan = opened(tmp_path).plan(people(160, value=CHANGED), name="two", seed=SEED)
     assert plan.personal.graded == 0

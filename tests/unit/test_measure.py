@@ -386,6 +386,22 @@ def test_sets_whose_members_are_no_neighbours_are_classes_of_their_own() -> None
     assert found.loss["ncp"] == pytest.approx((5 * 1 + 2 * 0.5) / 7)
 
 
+def test_rows_that_say_how_many_they_stand_for_count_as_so_many() -> None:
+    """AnonyPy and AnonyPyx write every class and value once, with a column `count`."""
+    raw = {"age": {"role": "quasi-identifier", "kind": "number"}, "illness": {"role": "sensitive"}}
+    made = Policy.model_validate({"version": 1, "series": "counted", "attributes": raw, "protect": {"k": 2}})
+    counted = pa.table({"age": ["20-29", "20-29", "30-39"], "illness": ["x", "y", "x"], "count": [3, 1, 2]})
+    found = measure(counted, made)
+    assert (found.records, found.k, found.classes) == (6, 2, 2)
+    assert found.confidence == 1
+    # Rows that repeat are rows, whatever the column is about; and so is a column that the policy names.
+    twice = pa.concat_tables([counted, counted])
+    assert measure(twice, made).records == 6
+    raw["count"] = {"role": "insensitive"}
+    named = Policy.model_validate({"version": 1, "series": "counted", "attributes": raw, "protect": {"k": 1}})
+    assert measure(counted, named).records == 3
+
+
 def test_a_set_with_an_unknown_member_is_not_understood() -> None:
     policy = Policy.model_validate(
         {

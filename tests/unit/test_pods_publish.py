@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 import sequester as sq
@@ -22,11 +20,9 @@ from sequester.cli.plan import show_plan
 from sequester.cli.summary import show_measurement
 from sequester.errors import DataError, GuaranteeError, PolicyError, StalePlan
 from sequester.ingest.encode import encode
-from sequester.methods.classes import Classes
 from sequester.publish.brief import Brief
 from sequester.publish.labelled import Labelled, barred
 from sequester.publish.plan import Plan
-from sequester.publish.release import weights
 
 
 def opened(place: Path, policy: sq.Policy) -> sq.Series:
@@ -165,7 +161,7 @@ def test_a_plan_is_saved_loaded_and_published(tmp_path: Path) -> None:
     assert series.audit().holds
 
 
-def test_public_files_say_weights_and_nothing_of_single_decoys(tmp_path: Path) -> None:
+def test_every_row_has_one_weight_however_many_people_its_class_has(tmp_path: Path) -> None:
     panel = Panel.random(60, 2, seed=9)
     series = opened(tmp_path, rules(protect__k=4, protect__inferred=2))
     publish(series, [panel.table(0)])
@@ -176,42 +172,29 @@ def test_public_files_say_weights_and_nothing_of_single_decoys(tmp_path: Path) -
     facts = json.loads((release.folder / "release.json").read_text())
     assert facts["records"] == plan.records
     assert {"people", "pods", "decoys"}.isdisjoint(facts)
-    said = facts["weights"]
-    assert said["table"] == pytest.approx(plan.people / plan.records, abs=1e-6)
-    classes, order = plan.candidate.classes, plan.candidate.order
+    assert facts["weight"] == pytest.approx(plan.people / plan.records, abs=1e-6)
     members = release.members()["class"].to_numpy()
-    people = np.array([int((members == number).sum()) for number in range(len(classes))])
-    firsts = [int(np.flatnonzero(classes.member[order] == number)[0]) + 1 for number in range(len(classes))]
-    told = np.array([said["classes"].get(str(first), 1.0) for first in firsts])
-    # One class of fewer than four people: alone it could be told by subtracting all others.
-    assert np.count_nonzero(people < 4) == 1
-    few = np.isin(np.arange(len(people)), np.argsort(people, kind="stable")[:2])
-    assert told[~few] == pytest.approx((people / classes.size)[~few], abs=1e-6)
-    assert told[few] == pytest.approx(people[few].sum() / classes.size[few].sum(), abs=1e-6)
-    assert (told * classes.size).sum() == pytest.approx(plan.people, abs=1e-3)
+    people = np.bincount(members[members >= 0], minlength=len(plan.candidate.classes))
+    assert len(set(people / plan.candidate.classes.size)) > 1
+    written = csv.read_csv(release.folder / "data.csv")
+    assert written["weight"].unique().to_pylist() == [facts["weight"]]
+    assert np.sum(written["weight"]) == pytest.approx(plan.people, abs=1e-3)
     assert "decoys" in (release.folder / "dictionary.csv").read_text()
     assert "decoys" in (release.folder / "report.html").read_text()
 
 
-@given(people=st.lists(st.integers(1, 8), min_size=1, max_size=8), k=st.integers(2, 5), data=st.data())
-def test_no_number_of_people_below_k_can_be_told_from_weights(people: list[int], k: int, data: st.DataObject) -> None:
-    rows = [max(k, count) + data.draw(st.integers(0, 2)) for count in people]
-    member = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
-    real = np.concatenate([np.arange(row) < count for row, count in zip(rows, people, strict=True)])
-    box = np.zeros((1, len(rows)), np.int32)
-    said = weights(Classes(member, box, box), real, np.arange(len(member)), rules(protect__k=k))
-    first = np.cumsum([0, *rows[:-1]]) + 1
-    classes = said["classes"]
-    assert isinstance(classes, dict)
-    told = np.array([classes.get(str(row), 1.0) for row in first])
-    assert (told * rows).sum() == pytest.approx(sum(people), abs=1e-3)
-    hidden = np.flatnonzero(np.array(people) < k)
-    if sum(people) >= k and len(people) > 1 and len(hidden):
-        # Some weight is shared by all of them, two at least, with k people in all.
-        shared = np.isclose(told, told[hidden[0]], atol=1e-6)
-        assert shared[hidden].all()
-        assert shared.sum() >= 2
-        assert np.array(people)[shared].sum() >= k
+@pytest.mark.parametrize("weights", ["column", "none"])
+def test_a_release_has_a_weight_unless_its_policy_leaves_it_out(tmp_path: Path, weights: str) -> None:
+    table = Panel.random(41, 1, seed=5, value=["a", "a", "a", "b"]).table(0)
+    release = sq.anonymize(table, rules(protect__k=4, output={"weights": weights}), seed=SEED)
+    release.save(tmp_path / "r")
+    header = (tmp_path / "r/data.csv").read_text().splitlines()[0].replace('"', "").split(",")
+    assert ("weight" in header) is (weights == "column")
+    facts = json.loads((tmp_path / "r/release.json").read_text())
+    assert [column["name"] for column in facts["columns"]] == header == release.table.column_names
+    assert facts["weight"] * facts["records"] == pytest.approx(len(table), abs=1e-3)
+    assert "decoys" in (tmp_path / "r/dictionary.csv").read_text()
+    assert sq.estimate(tmp_path / "r", "count()").value == (len(table),)
 
 
 def test_public_files_do_not_depend_on_people_who_do_not_agree(tmp_path: Path) -> None:
@@ -357,7 +340,7 @@ def test_one_table_in_pods() -> None:
     assert f"({decoys} decoys among them)" in screen.file.getvalue()  # type: ignore[attr-defined]
     again = sq.anonymize(table, rules(protect__k=4), seed=SEED)
     assert again.table == release.table
-    assert "weights" in release.to_dict()
+    assert release.to_dict()["weight"] == pytest.approx(len(table) / release.table.num_rows, abs=1e-6)
 
 
 def test_a_table_with_decoys_is_measured_beside_its_original() -> None:

@@ -179,7 +179,7 @@ def test_recipient_and_purpose_stand_at_the_top() -> None:
 
 
 def test_the_share_of_decoys_is_told_and_no_number_by_value() -> None:
-    text = read({**FACTS, "weights": {"table": 0.96, "classes": {}}})
+    text = read({**FACTS, "weight": 0.96})
     assert "4.0% of the rows are decoys" in text
     assert "decoys" not in read(FACTS)
 

@@ -20,6 +20,7 @@ from sequester.analyst.spread import DrawnTables, draw
 from sequester.errors import DataError, Problem
 
 Target = Literal["table", "population"]
+_FIRST = "{name} is what a person had when she was first published; what it became later is not published"
 _BOOTSTRAPS = 60
 _MOST_KEPT = 4
 _KEPT: dict[tuple[Any, ...], DrawnTables] = {}
@@ -50,7 +51,8 @@ def estimate(
     _check(asked, table)
     found = [answers(asked, table, number, table.keep[number]) for number in range(draws)]
     within = _sampling(asked, table, seed) if target == "population" else {}
-    return _combined(asked, found, within, level=level, target=target)
+    notes = tuple(_FIRST.format(name=name) for name in asked.named if name in table.first)
+    return _combined(asked, found, within, notes, level=level, target=target)
 
 
 def _drawn(data: Any, draws: int, seed: int) -> DrawnTables:
@@ -84,7 +86,13 @@ def _together(parts: Sequence[DrawnTables]) -> DrawnTables:
             columns.append(np.broadcast_to(column, (draws, column.shape[1])))
         values[name] = np.concatenate(columns, axis=1)
     kept = {name: leaves for name, leaves in names.items() if name in values}
-    return DrawnTables(values, kept, np.concatenate([part.keep for part in parts], axis=1), parts[0].days)
+    return DrawnTables(
+        values,
+        kept,
+        np.concatenate([part.keep for part in parts], axis=1),
+        parts[0].days,
+        frozenset().union(*(part.first for part in parts)),
+    )
 
 
 def _check(asked: ParsedQuestion, table: DrawnTables) -> None:
@@ -114,6 +122,7 @@ def _combined(
     asked: ParsedQuestion,
     found: Sequence[dict[tuple[Any, ...], Figure]],
     within: dict[tuple[Any, ...], float],
+    notes: tuple[str, ...],
     *,
     level: float,
     target: Target,
@@ -161,6 +170,7 @@ def _combined(
         level=level,
         target=target,
         draws=draws,
+        notes=notes,
     )
 
 

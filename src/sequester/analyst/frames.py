@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from sequester.analyst.decode import Column, Measured, Words, texts_of, words_of
 from sequester.analyst.folder import FACTS, open_folder
-from sequester.analyst.read import META, Decoded, decoded, of_release, stacked
+from sequester.analyst.read import CLASS, META, Decoded, decoded, of_release, stacked
 from sequester.domain.codec import distinct, to_numbers
 from sequester.errors import DataError
+from sequester.outputs import WEIGHT
 
 _ACCEPTED = "give a release, its folder, the folder of a series, or a frame by read_release or read_series"
-_MADE = ("class", "weight", "release", "name")
+_MADE = (CLASS, WEIGHT, "release", "name")
 _MISSING = {"no": 0, "maybe": 1, "yes": 2}
 
 
@@ -47,7 +48,7 @@ def _arrow(frame: Any) -> pa.Table:
 
 def _of_table(table: pa.Table) -> list[Decoded]:
     """The releases of a frame; what it does not say of itself is taken from the names of its columns."""
-    if not {"class", "weight"} <= set(table.column_names):
+    if not {CLASS, WEIGHT} <= set(table.column_names):
         raise DataError(f"this frame has no columns 'class' and 'weight'; {_ACCEPTED}")
     said = (table.schema.metadata or {}).get(META)
     told = json.loads(said) if said else {"columns": _guessed(table.column_names)}
@@ -72,10 +73,20 @@ def _decoded(table: pa.Table, told: Mapping[str, Any], number: Any, *, stacked: 
     if stacked:
         for name in ("release", "name"):
             columns[name] = _plain(table[name]) or _words(table[name], {})
-    member = np.unique(_floats(table["class"]), return_inverse=True)[1].astype(np.int64)
+    number_of, weights = (_floats(table[_made(table, made)]) for made in (CLASS, WEIGHT))
+    if len(np.unique(weights)) > 1:
+        raise DataError("the rows of one release have different weights; all stand for the same number of people")
+    member = np.unique(number_of, return_inverse=True)[1].astype(np.int64)
     quasi = tuple(name for name in columns if told["columns"].get(name, {}).get("quasi"))
     facts = {"method": {"name": told.get("method")}, "number": number}
-    return Decoded(columns, quasi, member, _floats(table["weight"]), facts)
+    weight = float(weights[0]) if len(weights) else 1.0
+    return Decoded(columns, quasi, member, weight, facts, frozenset(told.get("first", ())))
+
+
+def _made(table: pa.Table, made: str) -> str:
+    """The column that was made, also where the release has one of its name."""
+    other = f"{made}_"
+    return other if other in table.column_names else made
 
 
 def _guessed(names: list[str]) -> dict[str, Any]:

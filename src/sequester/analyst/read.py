@@ -24,8 +24,10 @@ from sequester.analyst.folder import FACTS, Published, checked, facts_of, open_f
 from sequester.arrays import row_groups
 from sequester.domain.codec import distinct
 from sequester.errors import DataError, MissingLibrary, Problem
+from sequester.outputs import WEIGHT
 
 Frame = Literal["pandas", "polars", "arrow"]
+CLASS = "class"
 META = b"sequester"
 _MISSING = ("no", "maybe", "yes")
 
@@ -36,15 +38,18 @@ class Decoded:
 
     columns  by attribute, in the order of the table
     quasi    which of them may be known about a person
-    member   the class of every row, and `weight` how many people it stands for
+    member   the class of every row
+    weight   how many people a row stands for
+    first    columns that have what people had when they were first published
     facts    what is said about the release
     """
 
     columns: Mapping[str, Column]
     quasi: tuple[str, ...]
     member: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    weight: float
     facts: Mapping[str, Any]
+    first: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.member)
@@ -58,7 +63,7 @@ class Decoded:
                 found.update(b"".join(side.tobytes() for side in (column.lo, column.hi, column.missing)))
             else:
                 found.update(repr((column.texts, column.leaves)).encode() + column.index.tobytes())
-        found.update(self.member.tobytes() + self.weight.tobytes())
+        found.update(self.member.tobytes() + repr(self.weight).encode())
         return found.hexdigest()
 
     def __repr__(self) -> str:
@@ -112,39 +117,27 @@ def stacked(folder: Path, *, leaves: bool = False, verify: bool = True) -> pa.Ta
 
 
 def decoded(published: Published) -> Decoded:
-    """A release as numbers, with classes and weights."""
+    """A release as numbers, with classes and how many people a row stands for."""
     table, columns = published.table, {}
-    for name, described in groupby(published.columns, key=lambda column: str(column["of"])):
-        columns[name] = decode(list(described), table)
+    described = [column for column in published.columns if column["role"] != "weight"]
+    for name, own in groupby(described, key=lambda column: str(column["of"])):
+        columns[name] = decode(list(own), table)
     quasi = [column for column in published.columns if _is_quasi(column)]
     cells = [distinct(table[str(column["name"])])[1] for column in quasi]
     member = row_groups(np.array(cells, np.int32))[0] if cells else np.zeros(len(table), np.int64)
-    # Numbered by the first row of each, which is what weights are named by.
+    # Numbered by the first row of each.
     first = np.unique(member, return_index=True)[1]
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    weight = _weights(published.facts.get("weights"), np.sort(first))[rank[member]]
     names = tuple(dict.fromkeys(str(column["of"]) for column in quasi))
-    return Decoded(columns, names, rank[member], weight, published.facts)
+    first_values = frozenset(str(column["of"]) for column in described if column.get("values") == "first")
+    weight = float(published.facts.get("weight", 1.0))
+    return Decoded(columns, names, rank[member], weight, published.facts, first_values)
 
 
 def of_release(release: Any) -> Decoded:
     """A release that is in memory, by what it would write."""
     return decoded(checked(Published(release.table, release.to_dict())))
-
-
-def _weights(said: Any, first: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many people the rows of each class stand for; classes are in the order of their first rows."""
-    if said and "classes" not in said:
-        # Of a large release only what a row of the table stands for is said.
-        return np.full(len(first), float(said["table"]))
-    weight = np.ones(len(first))
-    for row, number in (said or {}).get("classes", {}).items():
-        at = np.searchsorted(first, int(row) - 1)
-        if at == len(first) or first[at] != int(row) - 1:
-            raise DataError("the weights of this release are not those of its rows")
-        weight[at] = float(number)
-    return weight
 
 
 def _is_quasi(column: Mapping[str, Any]) -> bool:
@@ -161,9 +154,8 @@ def _table(release: Decoded, *, leaves: bool) -> pa.Table:
                 said = f"is also the name of a column that is made of '{name}'; read the release as arrow data instead"
                 raise DataError(Problem(said, column=made))
             columns[made] = cells
-    for made, numbers in (("class", release.member), ("weight", release.weight)):
-        if made not in columns:
-            columns[made] = pa.array(numbers)
+    for made, numbers in ((CLASS, release.member), (WEIGHT, np.full(len(release), release.weight))):
+        columns[f"{made}_" if made in columns else made] = pa.array(numbers)
     return pa.table(columns).replace_schema_metadata({META: json.dumps(_told(release))})
 
 
@@ -215,7 +207,7 @@ def _told(release: Decoded) -> dict[str, Any]:
         "columns": columns,
         "method": method.get("name") if isinstance(method, Mapping) else None,
         "number": release.facts.get("number"),
-        "weights": bool(release.facts.get("weights")),
+        "first": sorted(release.first),
     }
 
 
@@ -230,6 +222,7 @@ def _merged(told: list[dict[str, Any]]) -> dict[str, Any]:
             elif mine["kind"] != "words":
                 mine["whole"] = mine["whole"] and column.get("whole", False)
     whole["number"] = [one["number"] for one in told]
+    whole["first"] = sorted({name for one in told for name in one["first"]})
     return dict(whole)
 
 

@@ -24,6 +24,7 @@ class Estimate:
     people  how many it is about
     target  what the interval is about: the private table, or the population
     draws   tables that were drawn
+    notes   what else must be known to read it
     """
 
     question: str
@@ -37,6 +38,7 @@ class Estimate:
     level: float
     target: str
     draws: int
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.value)
@@ -62,6 +64,7 @@ class Estimate:
             "level": self.level,
             "target": self.target,
             "draws": self.draws,
+            "notes": list(self.notes),
             "rows": self.rows(),
         }
 
@@ -88,13 +91,14 @@ class Estimate:
         lines = [[*self.by, "value", "low", "high", "people"], *self._cells()]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         texts = (self.by and len(self.by)) or 0
-        return "\n".join(
+        shown = (
             "  ".join(
                 cell.ljust(width) if at < texts else cell.rjust(width)
                 for at, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in lines
         )
+        return "\n".join([*shown, *self.notes])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in (*self.by, "value", "low", "high", "people"))
@@ -102,7 +106,8 @@ class Estimate:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self._cells()
         )
         about = f"{html.escape(self.question)}: {self.level:.0%} intervals for {_ABOUT[self.target]}"
-        return f"<p>{about}</p><table><tr>{head}</tr>{body}</table>"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p>{about}</p><table><tr>{head}</tr>{body}</table>{notes}"
 
     def _cells(self) -> list[list[str]]:
         return [

@@ -40,12 +40,14 @@ class DrawnTables:
     names   the values of columns of names
     keep    (draws, rows) which rows are about somebody
     days    the columns that are days since 1970
+    first   the columns that have what people had when they were first published
     """
 
     values: Mapping[str, NDArray[Any]]
     names: Mapping[str, tuple[str, ...]]
     keep: Mask
     days: frozenset[str] = field(default_factory=frozenset)
+    first: frozenset[str] = field(default_factory=frozenset)
 
     def of(self, name: str, draw: int) -> NDArray[Any]:
         """A column of one table."""
@@ -84,6 +86,7 @@ def draw(release: Decoded, *, draws: int, seed: int) -> DrawnTables:
         {one.name: one.leaves for one in latent if isinstance(one, _Name)},
         np.array([_somebody(release, random) for _ in range(draws)]),
         frozenset(name for name, column in release.columns.items() if isinstance(column, Measured) and column.days),
+        release.first,
     )
 
 
@@ -95,26 +98,19 @@ def _sweep(open_: list[_Number | _Name], latent: list[_Number | _Name], random: 
 
 
 def _somebody(release: Decoded, random: np.random.Generator) -> Mask:
-    """Rows that are about somebody: of every class as many as its weight says, by lot."""
+    """Rows that are about somebody: as many as the weight says, by lot."""
     keep = np.ones(len(release), np.bool_)
-    if (release.weight == 1).all():
+    decoys = len(release) - round(len(release) * release.weight)
+    if not decoys:
         return keep
-    size = np.bincount(release.member)
-    weight = np.zeros(len(size))
-    weight[release.member] = release.weight
-    people = size * weight
-    # Weights have six digits.
-    whole = np.round(people)
-    people = np.where(np.abs(people - whole) < 1e-3, whole, np.floor(people + random.random(len(size))))
-    # A decoy has a value that somebody else needs beside hers: which ones are needed most, nobody can tell.
+    # Decoys have some values more often than people do: which ones, nobody can tell.
     lean = np.zeros(len(release))
-    for name, column in release.columns.items():
-        if isinstance(column, Words) and name not in release.quasi:
+    for column in release.columns.values():
+        if isinstance(column, Words):
             lean += (DECOYS * random.standard_normal(len(column.texts) + 1))[column.index]
-    order = np.lexsort((-random.exponential(size=len(release)) * np.exp(lean), release.member))
-    place = np.empty(len(release), np.int64)
-    place[order] = np.arange(len(release)) - np.repeat(np.cumsum(size) - size, size)
-    return place < people[release.member]
+    first = np.argpartition(random.exponential(size=len(release)) * np.exp(-lean), decoys - 1)[:decoys]
+    keep[first] = False
+    return keep
 
 
 def _fitted(design: Floats, wanted: Floats, random: np.random.Generator) -> tuple[Floats, Floats]:

@@ -29,6 +29,7 @@ from sequester.policy.attributes import QuasiIdentifier, Sensitive
 from sequester.policy.model import Input, Policy
 
 _VALUES_SHOWN = 10
+_COUNT = "count"
 _UNREAD = "has a type that cannot be read as text; convert it"
 
 
@@ -112,7 +113,11 @@ def open_table(
     wanted += plain
     if person and policy.person is not None:
         wanted.append(policy.person)
+    if _COUNT not in policy.attributes:
+        wanted.append(_COUNT)
     table = _read(source, policy, wanted, own=own)
+    if not own and _COUNT not in policy.attributes:
+        table = _uncounted(table)
     problems: list[Problem] = []
     columns: list[Column] = []
     for name, attribute in attributes.items():
@@ -246,6 +251,18 @@ def _read(source: Any, policy: Policy, wanted: Sequence[str], *, own: bool) -> p
         if form.encoding.lower() in ("utf-8", "utf8") and form.quote == Input().quote:
             raise
     return read(source, encoding=form.encoding, quote=form.quote, **how)
+
+
+def _uncounted(table: pa.Table) -> pa.Table:
+    """Every row as often as its column `count` says, where no two rows are the same: as AnonyPy and AnonyPyx write."""
+    if _COUNT not in table.column_names or not len(table):
+        return table
+    counts, readable = codec.to_numbers(pc.cast(table[_COUNT].combine_chunks(), pa.string()))
+    rows = table.drop_columns(_COUNT)
+    counted = bool(readable.all()) and bool(((counts >= 1) & (counts == np.floor(counts))).all())
+    if not counted or not rows.num_columns or len(rows.group_by(rows.column_names).aggregate([])) < len(rows):
+        return rows
+    return rows.take(pa.array(np.repeat(np.arange(len(rows)), counts.astype(np.int64))))
 
 
 def _cells(table: pa.Table, name: str, attribute: QuasiIdentifier | Sensitive) -> pa.ChunkedArray | None:

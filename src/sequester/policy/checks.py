@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sequester.outputs import WEIGHT
 from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.attribute_checks import attribute_checks, is_numeric
 from sequester.policy.encodings import UNKNOWN, known_encoding
@@ -71,11 +72,17 @@ def _attributes(raw: Mapping[str, Any]) -> Iterator[Issue]:
 
 
 def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
-    """Bounds are published in two columns, whose names nothing else that is published may have."""
-    attributes = _group(raw, "attributes")
-    if _group(raw, "output").get("numbers", "bounds") != "bounds":
-        return
+    """Bounds are published in two columns, weights in one, whose names nothing else that is published may have."""
+    attributes, output = _group(raw, "attributes"), _group(raw, "output")
     published = ("quasi-identifier", "sensitive", "insensitive")
+    bounds = output.get("numbers", "bounds") == "bounds"
+    own = attributes.get(WEIGHT)
+    weighed = method_of(raw) == "pods" and output.get("weights", "column") == "column"
+    if weighed and isinstance(own, Mapping) and own.get("role") in published and not _is_split(own, bounds=bounds):
+        message = "is also the column that says how many people a row stands for, since some rows are decoys; "
+        yield ("attributes", WEIGHT), f"{message}rename it, or say `output: {{weights: none}}`"
+    if not bounds:
+        return
     for name, attribute in attributes.items():
         if not (isinstance(attribute, Mapping) and attribute.get("role") == "quasi-identifier"):
             continue
@@ -84,6 +91,11 @@ def _outputs(raw: Mapping[str, Any]) -> Iterator[Issue]:
             if isinstance(other, Mapping) and other.get("role") in published:
                 message = f"is also the column that the bounds of '{name}' are published in; rename it, or say "
                 yield ("attributes", f"{name}{end}"), f"{message}`output: {{numbers: interval}}`"
+
+
+def _is_split(attribute: Mapping[str, Any], *, bounds: bool) -> bool:
+    """Whether it is published in two columns, of other names."""
+    return bounds and attribute.get("role") == "quasi-identifier" and is_numeric(attribute)
 
 
 def _input(raw: Mapping[str, Any]) -> Iterator[Issue]:

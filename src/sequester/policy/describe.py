@@ -145,7 +145,7 @@ def _pod_notes(policy: Policy) -> Iterator[str]:
     share = f"at most {percent(policy.decoys)} of the rows, beyond those that the promises cannot do without"
     yield (
         "A decoy is a row about nobody. It stands in for somebody who left, or whose value nobody near could share, "
-        f"and cannot be told from other rows: {share}. Count people by the published weights, not by rows."
+        f"and cannot be told from other rows: {share}. Count people by the published weight, not by rows."
     )
     if policy.impossible:
         yield (

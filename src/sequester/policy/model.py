@@ -43,6 +43,10 @@ class Output(Strict):
         "keep",
         description="csv: cells and headers that a spreadsheet would run (=, +, -, @) as they are, or after a '.",
     )
+    weights: Literal["column", "none"] = Field(
+        "column",
+        description="Where some rows are decoys: a column `weight`, the same in every row, that adds up to the people.",
+    )
 
 
 class Input(Strict):
@@ -208,6 +212,11 @@ class Policy(Strict, Viewable):
         """Whether a sensitive value has a bound, or would have if somebody had it."""
         given = [self.protect.confidence if a.confidence is None else a.confidence for a in self.sensitive.values()]
         return any(isinstance(bound, dict) or (bound is not None and bound < 1) for bound in given)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether its releases have a column that says how many people a row stands for."""
+        return isinstance(self.method, Pods) and self.output.weights == "column"
 
     @property
     def lasting(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _alike(place: Place, policy: Policy, folder: Path) -> Iterator[str]:
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():
         if other.is_dir() and other.name != policy.series:
             last = evidence.folders(folder, other.name)[-1:]
-            if last and _columns(last[0], names) == set(names):
+            if last and _columns(last[0]) == set(names):
                 yield other.name
 
 
@@ -79,10 +79,9 @@ def _published(policy: Policy) -> list[str]:
     return [*policy.quasi_identifiers, *policy.sensitive, *plain]
 
 
-def _columns(place: Path, names: list[str]) -> set[str]:
-    """The attributes that a release shows; a number may be in two columns."""
+def _columns(place: Path) -> set[str]:
+    """The attributes that a release shows."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        columns = [str(column["name"]) for column in json.loads(bytes_of(place / "release.json"))["columns"]]
-        ends = {f"{name}{end}": name for name in names for end in ("_min", "_max")}
-        return {column if column in names else ends.get(column, column) for column in columns}
+        columns = json.loads(bytes_of(place / "release.json"))["columns"]
+        return {str(column["of"]) for column in columns if column["role"] != "weight"}
     return set()

@@ -23,7 +23,7 @@ from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.emit import shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
-from sequester.publish.release import Release, weights
+from sequester.publish.release import Release, weight_of
 from sequester.publish.seated import seat_table
 
 Progress = Callable[[str, int, int], None]
@@ -72,7 +72,7 @@ def anonymize(
         person=snapshot.person,
         classes=classes if people is None else replace(classes, member=classes.member[people]),
         judged=judged,
-        weights=None if people is None else weights(classes, people, order, policy),
+        weight=None if people is None else weight_of(people[order]),
     )
 
 

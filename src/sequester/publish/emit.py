@@ -24,7 +24,7 @@ from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
-from sequester.outputs import output_of
+from sequester.outputs import WEIGHT, output_of
 from sequester.policy.model import Policy
 
 Numbers = Literal["interval", "bounds", "midpoint"]
@@ -103,6 +103,16 @@ def write_table(snapshot: Snapshot, classes: Classes, order: NDArray[np.int64], 
     for name in snapshot.insensitive.column_names:
         columns[name] = _plain(snapshot.insensitive[name].take(pa.array(order)))
     return pa.table(columns)
+
+
+def weighed(table: pa.Table, weight: float | None, policy: Policy) -> pa.Table:
+    """The table with a last column of how many people a row stands for, where its policy has one.
+
+    It is the same number in every row: one for a class would tell how many people are in it.
+    """
+    if weight is None or not policy.has_weights:
+        return table
+    return table.append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.float64()), table.num_rows))
 
 
 def for_file(table: pa.Table, file: str, policy: Policy) -> pa.Table:

@@ -24,6 +24,7 @@ from sequester.ingest.published import PublishedTable, domains_of, exact_codes, 
 from sequester.ingest.read import read
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
+from sequester.outputs import WEIGHT
 from sequester.policy.model import Policy
 
 
@@ -90,6 +91,8 @@ def _difference(source: Any, judged: Judged) -> str | None:
     if table.sensitive and (exact_codes(table.sensitive, judged.sensitive_domains) != judged.sensitive).any():
         return "a sensitive value is not the one that was judged"
     names = judged.insensitive.column_names
+    if policy.has_weights and WEIGHT in written.column_names and len(written[WEIGHT].unique()) > 1:
+        return "rows have different weights"
     if not set(names) <= set(written.column_names):
         return "a column is missing"
     if not all(_same_cells(written[name], judged.insensitive[name]) for name in names):

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sequester.arrays import numbered
 from sequester.ingest.published import OpenedTable
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement
 from sequester.outputs import OUTPUTS, SUFFIXES, data_file
 from sequester.policy.model import Policy
-from sequester.publish.emit import for_file
+from sequester.publish.emit import for_file, weighed
 from sequester.publish.exact import Judged, read_back
 from sequester.publish.files import write_file, write_folder
 from sequester.viewable import Viewable
@@ -41,15 +40,16 @@ class Release(Viewable):
         classes: Classes,
         facts: Mapping[str, Any] | None = None,
         judged: Judged | None = None,
-        weights: Mapping[str, Any] | None = None,
+        weight: float | None = None,
     ) -> None:
-        self.table = table
+        self.table = weighed(table, weight, policy)
         self.measurement = measurement
         self.policy = policy
         self._person = person
         self._classes = classes
         self._judged = judged
-        self._weights = weights
+        # How many people a row stands for, where some rows are decoys.
+        self._weight = weight
         # Of a release in a series: its number and name, and what the audit tried and reached; nothing private.
         self.facts: Mapping[str, Any] = facts or {}
         self.folder: Path | None = None
@@ -135,7 +135,7 @@ class Release(Viewable):
             "output": self.policy.output.model_dump(mode="json"),
             "columns": columns_of(self.policy, self.shown),
             **measured,
-            **({} if self._weights is None else {"weights": dict(self._weights)}),
+            **({} if self._weight is None else {"weight": self._weight}),
             "holds": self.holds,
         }
 
@@ -184,33 +184,6 @@ class Release(Viewable):
         return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"
 
 
-def weights(
-    classes: Classes, people: NDArray[np.bool_], order: NDArray[np.int64], policy: Policy
-) -> dict[str, dict[str, float] | float]:
-    """How many people a row stands for, where some rows are decoys: of the table, and of classes where it differs.
-
-    A class is named by its first row in the published order, counted from 1. Classes of fewer than k people share one
-    weight, with larger ones where it takes them: of at least two classes and k people only the sum can be told, also
-    by whoever subtracts all others from the table. Weights add up to the people of the table.
-    """
-    member, rows = classes.member[order], classes.size
-    of_people = np.bincount(classes.member[people], minlength=len(classes))
-    weight = of_people / rows
-    few = _told_together(of_people, policy.protect.k)
-    weight[few] = of_people[few].sum() / max(rows[few].sum(), 1)
-    first = numbered(member)[1]
-    other = np.flatnonzero(weight != 1)
-    named = {
-        str(row + 1): round(float(weight[number]), 6) for row, number in sorted(zip(first[other], other, strict=True))
-    }
-    return {"table": round(float(people.mean()), 6), "classes": named}
-
-
-def _told_together(of_people: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The classes of fewer than k people and, until they are two with k people, those with the fewest after them."""
-    order = np.argsort(of_people, kind="stable")
-    count = int(np.count_nonzero(of_people < k))
-    if count:
-        count = max(count, min(2, len(order)))
-        count = min(max(count, int(np.searchsorted(np.cumsum(of_people[order]), k)) + 1), len(order))
-    return order[:count]
+def weight_of(people: NDArray[np.bool_]) -> float:
+    """How many people a row of a release stands for, by which of its rows are about somebody."""
+    return round(float(people.mean()), 6)

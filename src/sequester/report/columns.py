@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from sequester.domain import sets
 from sequester.domain.build import declared
 from sequester.domain.kinds import kind_of
+from sequester.outputs import WEIGHT
 from sequester.policy.attributes import QuasiIdentifier, Sensitive
 from sequester.policy.model import Policy
 
@@ -33,10 +34,11 @@ def columns_of(policy: Policy, table: pa.Table) -> list[dict[str, Any]]:
     kind        of the values, "any" where they are published as they are
     of          the attribute that it belongs to
     written     how cells say it: min or max (of two columns), interval, middle, group (names and sets of them),
-                prefix, calendar, value, band, several
+                prefix, calendar, value, band, several, weight (how many people a row stands for)
     missing     whether a cell may stand for no value
     range       lowest and highest value, where the policy declares them
     groups      the values in every group that a cell names
+    values      "first" where it is what a person had when she was first published
     """
     known = {column["name"]: column for column in _columns(policy)}
     columns = [dict(known[name]) for name in table.column_names]
@@ -62,9 +64,25 @@ def _columns(policy: Policy) -> Iterator[dict[str, Any]]:
                 "written": "band" if attribute.bands is not None else "several" if several else "value",
                 "missing": attribute.missing == "category",
                 **({"separator": attribute.separator or ";"} if several else {}),
+                **({"values": "first"} if attribute.values == "first" else {}),
             }
         else:
             yield {"name": name, "role": attribute.role, "kind": "any", "of": name, "written": "value", "missing": True}
+    if policy.has_weights:
+        yield _weight()
+
+
+def _weight() -> dict[str, Any]:
+    """The column that tells how many people a row stands for."""
+    return {
+        "name": WEIGHT,
+        "role": "weight",
+        "kind": "number",
+        "of": WEIGHT,
+        "written": "weight",
+        "missing": False,
+        "range": [0, 1],
+    }
 
 
 def _quasi(policy: Policy, name: str, role: str, attribute: QuasiIdentifier) -> Iterator[dict[str, Any]]:

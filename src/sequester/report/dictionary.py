@@ -14,12 +14,19 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sequester.domain.kinds import kind_of
+from sequester.outputs import WEIGHT
 from sequester.policy.attributes import Drift, Insensitive, QuasiIdentifier, Sensitive
 from sequester.policy.methods import Pods
 from sequester.policy.model import Policy
 
 _GENERALIZED = "May be known about a person, so it is generalized: the value is one that the cell allows."
 _MIDDLE = "May be known about a person, so only the middle of the range that the value lies in is given."
+
+
+_DECOYS = (
+    "Some rows are decoys: they are about nobody, and nobody can tell which. They stand in where people are missing, "
+    "so that values hide each other."
+)
 
 
 class Row(NamedTuple):
@@ -41,11 +48,16 @@ _ROWS = Row(
     "",
     "",
     "",
-    "Some rows are decoys: they are about nobody, and nobody can tell which. They stand in where people are missing, "
-    "so that values hide each other. To count people, let every row count as its weight: the people of its class for "
-    "each of the rows of its class; classes of few people share one weight. release.json has the weight of the table, "
-    "and those of classes that have decoys, "
-    "each by the number of the first row of the class in the data, from 1; rows of all other classes count as 1.",
+    f"{_DECOYS} Let every row count as the weight in release.json.",
+)
+_WEIGHT = Row(
+    WEIGHT,
+    "weight",
+    "number",
+    "a number from 0 to 1, the same in every row",
+    "never",
+    "yes",
+    f"How many people a row stands for. {_DECOYS} Let every row count as its weight: they add up to the people.",
 )
 
 
@@ -56,7 +68,7 @@ def dictionary(policy: Policy, table: pa.Table) -> str:
     writer.writerow(Row._fields)
     known = {row.column: row for row in _rows(policy)}
     writer.writerows(known[name] for name in table.column_names)
-    if isinstance(policy.method, Pods):
+    if isinstance(policy.method, Pods) and not policy.has_weights:
         writer.writerow(_ROWS)
     return text.getvalue()
 
@@ -73,6 +85,8 @@ def _rows(policy: Policy) -> Iterator[Row]:
             changes = "yes" if attribute.changes else "no"
             words = "Tells nothing about a person; published as it is."
             yield Row(name, attribute.role, "any", "the value as it is", "an empty cell", changes, words)
+    if policy.has_weights:
+        yield _WEIGHT
 
 
 def _quasi(policy: Policy, name: str, role: str, attribute: QuasiIdentifier) -> Iterator[Row]:

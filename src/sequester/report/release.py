@@ -31,9 +31,8 @@ _LEAKS = (
 )
 _DECOYS = (
     "Some rows are decoys: they are about nobody, and nobody can tell which. They stand in where people are missing, "
-    "so that values hide each other and nobody has to wait. {share:.1%} of the rows are decoys; every row counts as "
-    "{weight:.4g} people on average, and release.json has the weights of classes. What is counted in this report are "
-    "rows."
+    "so that values hide each other and nobody has to wait. {share:.1%} of the rows are decoys, so a row stands for "
+    "{weight:.4g} people, whichever it is. What is counted in this report are rows."
 )
 
 
@@ -67,8 +66,8 @@ def release_blocks(
     if not facts["holds"]:
         blocks.append(Remark(_LEAKS, "bad"))
     blocks += [_cards(facts), *parts.promised(policy), *parts.tried(facts)]
-    if "weights" in facts:
-        weight = facts["weights"]["table"]
+    if "weight" in facts:
+        weight = facts["weight"]
         blocks += [Heading("Decoys"), Paragraph(_DECOYS.format(share=1 - weight, weight=weight))]
     if told:
         blocks += _pictures(told, boxes)
@@ -88,7 +87,7 @@ def _lead(facts: Mapping[str, Any]) -> str:
 
 
 def _cards(facts: Mapping[str, Any]) -> Cards:
-    least = "fewest people in a class" if "weights" not in facts else "fewest rows in a class"
+    least = "fewest people in a class" if "weight" not in facts else "fewest rows in a class"
     figures: list[tuple[Any, str]] = [
         (facts["records"], "rows"),
         (facts["classes"], "classes"),
@@ -96,8 +95,8 @@ def _cards(facts: Mapping[str, Any]) -> Cards:
         (facts["confidence"], "largest confidence in one release"),
         (facts["loss"].get("ncp"), "loss (NCP, 0 to 1)"),
     ]
-    if "weights" in facts:
-        figures.append((f"{1 - facts['weights']['table']:.1%}", "of the rows are decoys"))
+    if "weight" in facts:
+        figures.append((f"{1 - facts['weight']:.1%}", "of the rows are decoys"))
     return Cards(tuple(figures))
 
 

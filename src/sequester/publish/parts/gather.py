@@ -118,6 +118,13 @@ def pods_of_parts(made: Sequence[MadePart]) -> PodFigures | None:
     )
 
 
+def weight_of_parts(made: Sequence[MadePart]) -> float | None:
+    """How many people a row of all parts stands for; None where every row is about somebody."""
+    if not any(part.pods is not None for part in made):
+        return None
+    return round(sum(part.people for part in made) / max(sum(part.card.records for part in made), 1), 6)
+
+
 def notes_of_parts(made: Sequence[MadePart]) -> tuple[str, ...]:
     """What is to be noted, once, and in how many parts."""
     count: dict[str, int] = {}

@@ -44,6 +44,7 @@ from sequester.publish.parts.gather import (
     loss_of_parts,
     notes_of_parts,
     pods_of_parts,
+    weight_of_parts,
 )
 from sequester.publish.parts.make import MadePart, Maker, Twins
 from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
@@ -70,6 +71,7 @@ class InParts:
     files: tuple[WrittenFile, ...]
     schema: pa.Schema
     listed: PartList
+    weight: float | None
 
     @property
     def shown(self) -> tuple[MadePart, ...]:
@@ -138,10 +140,11 @@ class Workshop:
         self._tell(4)
         schema = common_schema([part.schema for part in made if part.card.records])
         sums = tuple(sum(column) % (1 << 64) for column in zip(*(part.sums for part in made), strict=True))
-        files = self._all(Writer(errand, schema, sums), range(errand.slices), need=ROWS * 400)
+        weight = weight_of_parts(made)
+        files = self._all(Writer(errand, schema, sums, weight), range(errand.slices), need=ROWS * 400)
         self._tell.done(release=errand.number, parts=len(made), records=sum(part.card.records for part in made))
         listed = PartList(tuple(part.card for part in made), errand.division.to_dict())
-        parts = InParts(errand, made, tuple(sorted(files, key=lambda file: file.name)), schema, listed)
+        parts = InParts(errand, made, tuple(sorted(files, key=lambda file: file.name)), schema, listed, weight)
         weakref.finalize(parts, self._keep.close)
         return parts
 

@@ -13,6 +13,7 @@ from sequester.errors import DataError
 from sequester.metrics.measure import Measurement
 from sequester.outputs import output_of
 from sequester.policy.model import Policy
+from sequester.publish.emit import weighed
 from sequester.publish.parts.prepare import InParts
 from sequester.publish.release import Release
 
@@ -26,9 +27,7 @@ class LargeRelease(Release):
         self.facts = facts
         self.folder = None
         self._parts = parts
-        pods = [part.pods for part in parts.made if part.pods is not None]
-        people, rows = sum(part.people for part in parts.made), sum(part.card.records for part in parts.made)
-        self._weights = {"table": round(people / rows, 6)} if pods else None
+        self._weight = parts.weight
         self._judged = None
 
     @property
@@ -64,7 +63,7 @@ class LargeRelease(Release):
             texts = cells.get(field.name)
             place = None if texts is None else pa.array([min(row, len(texts) - 1) for row in range(longest)])
             columns[field.name] = pa.nulls(longest, field.type) if texts is None else texts.take(place)
-        return pa.table(columns)
+        return weighed(pa.table(columns), self._weight, self.policy)
 
     def members(self) -> pa.Table:
         """Who is in which class is in the ledger, part by part."""

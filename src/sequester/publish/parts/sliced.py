@@ -25,7 +25,7 @@ from sequester.engine.staged import undictionaried
 from sequester.errors import DataError, GuaranteeError
 from sequester.outputs import OUTPUTS, output_of
 from sequester.policy.model import Policy
-from sequester.publish.emit import for_file
+from sequester.publish.emit import for_file, weighed
 from sequester.publish.parts.errand import Errand, narrow
 from sequester.regular import digest_of
 
@@ -85,13 +85,15 @@ class WrittenFile:
 class Writer:
     """Puts files of a release together from the rows of all parts.
 
-    schema  of the release
+    schema  of the rows of all parts
     sums    per file, the checksum of its rows
+    weight  how many people a row stands for, where some are decoys
     """
 
     errand: Errand
     schema: pa.Schema
     sums: tuple[int, ...]
+    weight: float | None
 
     def __call__(self, number: int) -> WrittenFile:
         """Write one file and read it back."""
@@ -101,9 +103,9 @@ class Writer:
         rows = rows.take(pa.array(np.argsort(rows[_KEY].to_numpy()))).drop_columns(_KEY)
         rows = rows.select(self.schema.names).cast(self.schema)
         path = errand.written / file_names(errand.policy, errand.slices)[number]
-        output_of(path.name).write(rows, path)
+        output_of(path.name).write(weighed(rows, self.weight, errand.policy), path)
         flush(path)
-        again = _read(path, self.schema)
+        again = _read(path, self.schema).select(self.schema.names)
         if again.num_rows != rows.num_rows or int(checksums(again).sum(dtype=np.uint64)) != self.sums[number]:
             raise GuaranteeError(
                 "the release as it is written does not say what was judged. Publish it as Parquet (`output: {format: "
