@@ -180,22 +180,32 @@ class Forest:
         while True:
             cost, choice = choose(self.left, self.right, self.options)
             if len(cost) and not np.isfinite(cost[0]):
-                raise GuaranteeError(
-                    "no classes keep the series safe, however coarse: too few people joined, left or came back since "
-                    "an earlier release, or too many of them share a value; hold them back until there are more",
-                    guarantee="series",
-                )
+                raise _none_safe()
             chosen = self._top(choice)
             open_nodes = [node for node in chosen if not self.proven[node, choice[node]]]
             if progress is not None:
                 progress("judge", len(chosen) - len(open_nodes), len(chosen))
             if not open_nodes:
-                return self._member(chosen, choice)
+                member = self._member(chosen, choice)
+                if not self._strike(watch, chosen, choice, member):
+                    return member
+                continue
             good = self._judge(watch, open_nodes, choice)
             for node, fine in zip(open_nodes, good.tolist(), strict=True):
                 self.proven[node, choice[node]] = fine
                 if not fine:
                     self.options[node, choice[node]] = np.inf
+
+    def _strike(self, watch: SeriesGuard, chosen: list[int], choice: Longs, member: Longs) -> bool:
+        """Give up what leaves a neighbor too much of a value, seen in the whole table; whether there was any."""
+        classes = self.stock.classes(member)
+        skewed = watch.skewed(classes.member, classes.lo, classes.hi)
+        hit = [node for node in chosen if skewed[self.record[self.begin[node] : self.end[node]]].any()]
+        for node in hit:
+            self.options[node, choice[node]] = np.inf
+        if skewed.any() and not hit:
+            raise _none_safe()
+        return bool(hit)
 
     def _top(self, choice: Longs) -> list[int]:
         """Nodes whose own option is taken, none of them below another."""
@@ -257,6 +267,14 @@ class Forest:
         verdict = watch.judge_blocks(placed, lo, hi, block)
         good[: len(verdict)] &= verdict[: len(nodes)] == Answer.YES.value
         return good
+
+
+def _none_safe() -> GuaranteeError:
+    return GuaranteeError(
+        "no classes keep the series safe, however coarse: too few people joined, left or came back since an earlier "
+        "release, or too many of them share a value; hold them back until there are more",
+        guarantee="series",
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
