@@ -16,7 +16,7 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import compact, hulls
+from sequester.methods.classes import Classes, compact, hulls
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.stock import Stock
@@ -180,7 +180,11 @@ class Forest:
         while True:
             cost, choice = choose(self.left, self.right, self.options)
             if len(cost) and not np.isfinite(cost[0]):
-                raise _none_safe()
+                raise GuaranteeError(
+                    "no classes keep the series safe, however coarse: too few people joined, left or came back since "
+                    "an earlier release, or too many of them share a value; hold them back until there are more",
+                    guarantee="series",
+                )
             chosen = self._top(choice)
             open_nodes = [node for node in chosen if not self.proven[node, choice[node]]]
             if progress is not None:
@@ -197,15 +201,31 @@ class Forest:
                     self.options[node, choice[node]] = np.inf
 
     def _strike(self, watch: SeriesGuard, chosen: list[int], choice: Longs, member: Longs) -> bool:
-        """Give up what leaves a neighbor too much of a value, seen in the whole table; whether there was any."""
+        """Give up what leaves a neighbor too much of a value, seen in the whole table; whether there was any.
+
+        What stays as it is is given up by nobody: then it is those near it that changed what is left of it.
+        """
         classes = self.stock.classes(member)
         skewed = watch.skewed(classes.member, classes.lo, classes.hi)
-        hit = [node for node in chosen if skewed[self.record[self.begin[node] : self.end[node]]].any()]
-        for node in hit:
+        made = [node for node in chosen if choice[node] != _STAY]
+        if not skewed.any() or not made:
+            # Nothing was made here: what the classes of the last release leave is for the audit to judge.
+            return False
+        records = {node: self.record[self.begin[node] : self.end[node]] for node in made}
+        hit = [node for node in made if skewed[records[node]].any()]
+        if not hit:
+            there = np.unique(classes.member[skewed])
+            lo, hi = classes.lo[:, there].T, classes.hi[:, there].T
+            hit = [
+                node
+                for node in made
+                if ((self.stock.lo[records[node]].min(axis=0) <= hi) & (self.stock.hi[records[node]].max(axis=0) >= lo))
+                .all(axis=1)
+                .any()
+            ]
+        for node in hit or made:
             self.options[node, choice[node]] = np.inf
-        if skewed.any() and not hit:
-            raise _none_safe()
-        return bool(hit)
+        return True
 
     def _top(self, choice: Longs) -> list[int]:
         """Nodes whose own option is taken, none of them below another."""
@@ -269,14 +289,6 @@ class Forest:
         return good
 
 
-def _none_safe() -> GuaranteeError:
-    return GuaranteeError(
-        "no classes keep the series safe, however coarse: too few people joined, left or came back since an earlier "
-        "release, or too many of them share a value; hold them back until there are more",
-        guarantee="series",
-    )
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class _Tree:
     """The units in order, and per node where its units begin and end in it, and its children."""
@@ -328,6 +340,41 @@ class _Tree:
             levels.append(level)
             level = np.concatenate([self.left[level], self.right[level]])
         return levels
+
+
+def settled(
+    past: Past,
+    watch: SeriesGuard,
+    stock: Stock,
+    domains: tuple[Hierarchy, ...],
+    guard: ClassGuard,
+    *,
+    trials: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> Classes:
+    """Classes that lose least among those that are safe.
+
+    A class that stayed may leave a neighbor too much of a value because others changed or came: its people are placed
+    anew then, as people who come back.
+    """
+    classes: Classes | None = None
+    while True:
+        try:
+            forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
+            made = stock.classes(forest.settle(watch, progress))
+        except GuaranteeError:
+            if classes is None:
+                raise
+            return classes
+        classes = made
+        skewed = watch.skewed(classes.member, classes.lo, classes.hi)
+        torn = (stock.kept >= 0) & np.isin(stock.kept, stock.kept[skewed])
+        if not torn.any():
+            return classes
+        unsettled = stock.unsettled.copy()
+        unsettled[stock.unit[torn]] = True
+        stock = replace(stock, kept=np.where(torn, -1, stock.kept), lost=stock.lost | torn, unsettled=unsettled)
 
 
 def _ways(trials: int, seed: int) -> Ways:
