@@ -26,7 +26,7 @@ def history(points: list[list[int]], value: str, releases: list[list[tuple[Box, 
         ends = np.array([box for box, _ in classes], np.int32)
         boxes.append((ends[:, :, 0].T.copy(), ends[:, :, 1].T.copy()))
     codes = np.array(["abc".index(letter) for letter in value], np.int32)
-    return Series(raw, codes, member, tuple(boxes), int(codes.max()) + 1, (8,) * raw.shape[1]).history(k=k)
+    return Series(raw, codes, member, tuple(boxes), int(codes.max()) + 1, (8,) * raw.shape[1]).history(k=k, c=1)
 
 
 def between(comparison: Comparison, first: int, second: int) -> tuple[int, int]:

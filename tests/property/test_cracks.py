@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise, product
 from unittest.mock import patch
 
@@ -78,6 +79,16 @@ class World:
             )
             for s in range(self.truth.values)
         ]
+
+    def left(self, first: int, second: int, pair: tuple[int, int]) -> set[tuple[int, ...]]:
+        """Per value the rows that are a target's in her classes (-1: she joined), in every world of all values."""
+        a, b = pair
+        of_value: list[set[int]] = []
+        for value in range(self.truth.values):
+            rows = self.rows(second, value).count(b)
+            worlds = self.generators(first, second, value)
+            of_value.append({world.count(pair) if a >= 0 else rows - sum(q == b for _, q in world) for world in worlds})
+        return set(product(*of_value))
 
     def pairs(self, first: int, second: int) -> dict[tuple[int, int], set[int]]:
         found: dict[tuple[int, int], set[int]] = {}
@@ -187,7 +198,7 @@ def test_where_nobody_joined_the_same_pairs_are_certain_with_time_reversed(truth
 @SETTINGS
 @given(truth=series(releases=(2, 2), people=(2, 6)), k=st.integers(1, 5))
 def test_two_releases_are_measured_and_reported_as_the_definitions_say(truth: Series, k: int) -> None:
-    history, world = truth.history(k=k), World(truth)
+    history, world = truth.history(k=k, c=1), World(truth)
     cells = world.pairs(0, 1)
     both = {pair: sum(world.remaining(0, 1, pair)) for pair in cells if pair[0] >= 0}
     joined = {pair: sum(world.unforced(0, 1, pair[1])) for pair in cells if pair[0] < 0 and not world.deleted(0, 1)}
@@ -207,6 +218,37 @@ def test_two_releases_are_measured_and_reported_as_the_definitions_say(truth: Se
                     world.rows(release - 1, history.values.index(value)).count(number - 1)
                     for release, number in finding.classes
                 ]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    truth=series(releases=(2, 2), people=(2, 8), attributes=(1, 1)),
+    c=st.sampled_from([Fraction(1, 2), Fraction(2, 3), Fraction(3, 4)]),
+)
+def test_rows_that_are_left_keep_the_bounds_not_only_k(truth: Series, c: Fraction) -> None:
+    """Section 7.2: confidence of what is left, by every world of all values; nothing that can be proven is missed."""
+    history, world = truth.history(k=1, c=c), World(truth)
+    cells = world.pairs(0, 1)
+    for attack in (forward, cross, backward):
+        expected = set()
+        for pair, people in cells.items():
+            if (attack is backward) != (pair[0] < 0) or (attack is backward and world.deleted(0, 1)):
+                continue
+            worlds = world.left(0, 1, pair)
+            most = tuple(max(column) for column in zip(*worlds, strict=True))
+            assert most in worlds, "one world leaves of every value as many rows as any does"
+            release, number = (0, pair[0]) if attack is forward else (1, pair[1])
+            if most == tuple(world.rows(release, value).count(number) for value in range(truth.values)):
+                continue
+            for value, rows in enumerate(most):
+                share = Fraction(rows, sum(most))
+                proven = min(Fraction(left[value], sum(left)) for left in worlds if sum(left))
+                assert proven <= share
+                if share > c:
+                    expected.add((frozenset(people), history.values[value], float(share)))
+        found = attack.find(history).findings
+        assert {(frozenset(one.people), one.value, one.observed) for one in found} == expected
+        assert all(one.required == float(c) and one.witness["bound"] == "confidence" for one in found)
 
 
 @SETTINGS
@@ -240,7 +282,7 @@ def test_for_cuts_the_printed_measures_are_lower_bounds_of_what_real_targets_fac
 @SETTINGS
 @given(truth=series(releases=(2, 2), people=(2, 6), deletions=False), k=st.integers(1, 5), known=st.booleans())
 def test_forward_and_cross_measure_the_same_for_every_recoding(truth: Series, k: int, known: bool) -> None:
-    history = truth.history(k=k, known=known)
+    history = truth.history(k=k, c=1, known=known)
     one, other = forward.find(history), cross.find(history)
     assert one.measure == other.measure
     assert bool(one.findings) == bool(other.findings) == (one.measure is not None and one.measure < k)
@@ -250,7 +292,7 @@ def test_forward_and_cross_measure_the_same_for_every_recoding(truth: Series, k:
 @given(series())
 def test_nobody_is_exposed_where_every_trajectory_has_k_people(truth: Series) -> None:
     _, sizes = np.unique(truth.member.T[(truth.member >= 0).any(axis=0)], axis=0, return_counts=True)
-    history = truth.history(k=int(sizes.min()))
+    history = truth.history(k=int(sizes.min()), c=1)
     for attack in (forward, cross, backward):
         assert attack.find(history).findings == []
 
@@ -275,7 +317,7 @@ def test_a_coarser_later_release_exposes_no_more(truth: Series, data: st.DataObj
 @settings(max_examples=100, deadline=None)
 @given(truth=series(releases=(3, 3), people=(2, 5)), k=st.sampled_from([2, 3, ALL]))
 def test_compositions_take_the_least_count_of_any_attack_per_value(truth: Series, k: int) -> None:
-    history, world = truth.history(k=k), World(truth)
+    history, world = truth.history(k=k, c=1), World(truth)
     member = truth.member
     paths = {tuple(member[:, p].tolist()) for p in world.people if (member[:, p] >= 0).any()}
     singles: dict[str, list[int]] = {"forward": [], "backward": []}
@@ -323,6 +365,32 @@ def test_no_composition_excludes_a_row_that_can_be_the_targets(truth: Series) ->
                 assert finding.witness["remaining"].get("abcdefgh"[value], 0) >= most
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    truth=series(releases=(3, 3), people=(2, 6), deletions=False), c=st.sampled_from([Fraction(1, 2), Fraction(3, 4)])
+)
+def test_what_several_releases_leave_together_keeps_the_bounds(truth: Series, c: Fraction) -> None:
+    world, history = World(truth), truth.history(k=1, c=c)
+    for attack in (forward, backward):
+        told = {(one.value, person) for one in attack.find(history).findings for person in one.people}
+        for person in world.people:
+            path = truth.member[:, person].tolist()
+            used = [
+                world.remaining(first, second, (path[first], path[second]))
+                if path[first] >= 0
+                else world.unforced(first, second, path[second])
+                for first, second in world.releases()
+                if path[second] >= 0 and (attack is forward or path[first] < 0)
+            ]
+            in_two = sum(number >= 0 for number in path) > 1
+            if not used or (attack is forward and not in_two):
+                continue
+            meet = [min(column) for column in zip(*used, strict=True)]
+            if sum(meet) < min(map(sum, used)):
+                over = [value for value, rows in enumerate(meet) if rows > c * sum(meet)]
+                assert all((history.values[value], person) in told for value in over)
+
+
 def _chains(world: World, value: int) -> set[tuple[tuple[int, ...], ...]]:
     """Every world of three releases for one value, as the sorted paths of its people."""
     rows = [world.rows(release, value) for release in range(3)]
@@ -355,7 +423,7 @@ def test_one_release_cannot_be_compared() -> None:
 
 
 def test_people_who_left_end_backward_attacks_and_leave_the_smaller_counts() -> None:
-    history = of_partitions([[[0, 1, 2]], [[0, 1, 3]]], "aacb", points=[[0]] * 4).history(k=3)
+    history = of_partitions([[[0, 1, 2]], [[0, 1, 3]]], "aacb", points=[[0]] * 4).history(k=3, c=1)
     assert backward.find(history) == Result([], None)
     (finding,) = forward.find(history).findings
     assert finding.people == (0, 1)
@@ -415,9 +483,9 @@ def test_where_boxes_are_too_many_to_compare_safe_releases_are_measured_by_a_low
     _, sizes = np.unique(truth.member.T[(truth.member >= 0).any(axis=0)], axis=0, return_counts=True)
     k = int(sizes.min())
     for attack in (forward, cross, backward):
-        exact = attack.find(truth.history(k=k)).measure
+        exact = attack.find(truth.history(k=k, c=1)).measure
         with patch("sequester.attacks.cracks.comparison._LIMIT", 0):
-            result = attack.find(truth.history(k=k))
+            result = attack.find(truth.history(k=k, c=1))
         assert result.findings == []
         assert (result.measure is None) == (exact is None)
         assert exact is None or k <= result.measure <= exact
@@ -427,7 +495,7 @@ def test_a_row_that_can_be_nowhere_else_is_not_moved_into_the_spare_place_of_its
     truth = of_partitions([[[0], [1, 2]], [[0, 3], [1, 2, 4]]], "aaaaa", points=[[0], [1], [2], [1], [2]])
     boxes = (truth.boxes[0], (np.array([[0, 2]], np.int32), np.array([[1, 2]], np.int32)))
     member = np.array([[0, -1, 1, -1, -1], [0, 0, 1, -1, 1]], np.int32)
-    history = Series(truth.points, truth.value, member, boxes, 1, (3,)).history(k=2)
+    history = Series(truth.points, truth.value, member, boxes, 1, (3,)).history(k=2, c=1)
     (finding,) = backward.find(history).findings
     assert finding.classes == ((2, 1),)
     assert finding.witness == {"rows": {"a": [2]}, "remaining": {"a": 1}}

@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks.intersection.rows import find_rows
-from sequester.history.label import Labels, Rows
+from sequester.history.label import Answers, Labels, Rows
 from series import Series, series
 
 
@@ -20,8 +20,8 @@ def labelled(truth: Series, beside: list[int], bound: Fraction) -> tuple[Rows, l
     history = truth.history(k=2, c=bound)
     own, other = truth.value.astype(np.int32), np.array(beside[: len(truth.value)], np.int32)
     answers = [
-        ("s", own, history.values, history.bounds),
-        ("z", other, ("x", "y", "z"), (bound, bound, Fraction(1))),
+        Answers("s", own, history.values, history.bounds),
+        Answers("z", other, ("x", "y", "z"), (bound, bound, Fraction(1))),
     ]
     labels = Labels.of_cells(("s", "z"), np.array([own, other]), (history.values, ("x", "y", "z")), answers)
     return Rows.of_people(history, labels, counted=True), list(zip(own.tolist(), other.tolist(), strict=True))

@@ -23,8 +23,13 @@ INSIDER, NEIGHBOR = (difference, tracing, deniability), (forward, cross, backwar
 
 
 def attacked(history: History, against: tuple[str, ...]) -> bool:
+    """Whether the audit finds what the guard looks for: not the shares that cracks of three releases leave together."""
     modules = (*(INSIDER if "insider" in against else ()), *(NEIGHBOR if "neighbor" in against else ()))
-    return any(module.find(history).findings for module in modules)
+    return any(
+        module not in (forward, cross, backward) or not finding.about_value or len(finding.releases) == 2
+        for module in modules
+        for finding in module.find(history).findings
+    )
 
 
 def sound(series: Series, k: int, c: Fraction) -> bool:
@@ -131,8 +136,10 @@ def test_blocks_side_by_side_are_never_judged_more_kindly_than_the_table(against
             patch.setattr(deny, "_SOLVED", 1)
             assert (watch.judge_blocks(both.member[-1][here], *both.boxes[-1], block) == verdicts).all()
         if (verdicts == Answer.YES.value).all():
-            assert whole is Answer.YES
-            accepted += 1
+            # What rows that are left have too much of is asked of the whole table only: other blocks may change it.
+            skewed = watch.skewed(both.member[-1][here], *both.boxes[-1]).any()
+            assert whole is (Answer.NOT_NOW if skewed else Answer.YES)
+            accepted += not skewed
         refused += int((verdicts != Answer.YES.value).any())
     assert accepted > 3
     assert refused > 3

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.domain.hierarchy import Hierarchy
+from sequester.guarantees.criterion import Criterion
 from sequester.history.sight import permanent_part
 
 if TYPE_CHECKING:
@@ -47,6 +48,20 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """What people, or labels, say to one sensitive view: the code of each, and what its values are called.
+
+    bounds, criteria  what every class must keep, as in a history of the view
+    """
+
+    attribute: str
+    of: Codes
+    values: tuple[str, ...]
+    bounds: tuple[Fraction, ...]
+    criteria: tuple[Criterion, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Plain:
     """Insensitive cells: names of the columns, codes (columns, people or rows), and how every code is written."""
 
@@ -64,6 +79,7 @@ class Labels:
     texts      per column, how every code is written
     of         per person of the history, her label; -1 for one whose label is not known
     questions  values with a bound
+    answers    what every label says to each view
     """
 
     columns: tuple[str, ...]
@@ -71,6 +87,7 @@ class Labels:
     texts: tuple[Sequence[str], ...]
     of: Codes
     questions: tuple[Question, ...]
+    answers: tuple[Answers, ...] = ()
 
     def __len__(self) -> int:
         """Number of labels."""
@@ -118,21 +135,19 @@ class Labels:
         columns: Sequence[str],
         cells: Codes,
         texts: Sequence[Sequence[str]],
-        answers: Sequence[tuple[str, Codes, Sequence[str], Sequence[Fraction]]],
+        answers: Sequence[Answers],
     ) -> Labels:
-        """Labels of people with these cells (columns, people).
-
-        answers  what is bounded, view by view: the attribute, everybody's answer, and per answer its name and bound
-        """
+        """Labels of people with these cells (columns, people) and answers."""
         group, first = row_groups(cells) if len(cells) else (np.zeros(cells.shape[1], np.int64), np.zeros(1, np.int64))
+        said = tuple(replace(one, of=one.of[first]) for one in answers)
         questions = [
-            Question(attribute, names[answer], bounds[answer], np.flatnonzero(view[first] == answer).astype(np.int32))
-            for attribute, view, names, bounds in answers
-            for answer in range(len(bounds))
-            if bounds[answer] < 1
+            Question(one.attribute, value, bound, np.flatnonzero(one.of == code).astype(np.int32))
+            for one in said
+            for code, (value, bound) in enumerate(zip(one.values, one.bounds, strict=True))
+            if bound < 1
         ]
         asked = tuple(question for question in questions if len(question.labels))
-        return cls(tuple(columns), cells[:, first], tuple(texts), group.astype(np.int32), asked)
+        return cls(tuple(columns), cells[:, first], tuple(texts), group.astype(np.int32), asked, said)
 
     @classmethod
     def of_policy(
@@ -157,7 +172,7 @@ class Labels:
         asked = [sight for sight in sights if sight.permanent]
         if not columns or (len(columns) == len(asked) == 1 and _tells_all(asked[0].codes, cells[0])):
             return None
-        answers = [(sight.view.name, sight.codes, sight.names, sight.bounds) for sight in asked]
+        answers = [Answers(one.view.name, one.codes, one.names, one.bounds, one.criteria) for one in asked]
         return cls.of_cells(columns, np.array(cells, np.int32), texts, answers)
 
 

@@ -7,14 +7,17 @@ newcomer; None when nobody joined, or when people left between all pairs of rele
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sequester.attacks.cracks.compose import declare, search, unknown_neighbors
+from sequester.attacks.cracks.left import Asked, asked_of
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
 
-def find(history: History, *, semantics: Semantics = "exact") -> Result:
+def find(history: History, *, semantics: Semantics = "exact", kept: Sequence[Asked] | None = None) -> Result:
     """Classes with a newcomer for whom too few rows remain."""
-    return search(history, "backward", semantics=semantics)
+    return search(history, "backward", semantics=semantics, kept=asked_of(history) if kept is None else kept)
 
 
 def _nothing(history: History) -> str:

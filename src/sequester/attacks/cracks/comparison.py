@@ -37,11 +37,12 @@ _LIMIT = 1 << 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Two releases of a history, numbered from 0, the earlier one first."""
+    """Two releases of a history, numbered from 0, the earlier one first; by value, where values are asked for."""
 
     whole: ReferenceType[History]
     first: int
     second: int
+    by_value: bool
 
     @property
     def history(self) -> History:
@@ -102,7 +103,7 @@ class Comparison:
     @cached_property
     def bounded(self) -> bool:
         """Whether lower bounds are all that is wanted: everybody is safe, and the boxes are too many to compare."""
-        if self.overlap is None or len(self.before) * len(self.after) <= _LIMIT:
+        if self.by_value or self.overlap is None or len(self.before) * len(self.after) <= _LIMIT:
             return False
         return bool((self.overlap.size >= self.history.fewest).all() and (self.overlap.second >= 0).all())
 
@@ -201,17 +202,17 @@ def _rows(history: History, release: int) -> Counts:
     return counts if history.permanent else counts.sum(axis=1, keepdims=True)
 
 
-_compared: WeakKeyDictionary[History, dict[tuple[int, int], Comparison]] = WeakKeyDictionary()
+_compared: WeakKeyDictionary[History, dict[bool, list[Comparison]]] = WeakKeyDictionary()
 
 
-def compare(history: History) -> list[Comparison]:
+def compare(history: History, *, by_value: bool = False) -> list[Comparison]:
     """All pairs of releases. The three attacks ask for the same ones, so they are kept as long as the history."""
     known = _compared.setdefault(history, {})
-    for second in range(len(history)):
-        for first in range(second):
-            if (first, second) not in known:
-                known[first, second] = Comparison(ref(history), first, second)
-    return list(known.values())
+    if by_value not in known:
+        whole = ref(history)
+        pairs = ((first, second) for second in range(len(history)) for first in range(second))
+        known[by_value] = [Comparison(whole, first, second, by_value) for first, second in pairs]
+    return known[by_value]
 
 
 def closed_between(comparison: Comparison) -> Counts:

@@ -10,7 +10,7 @@ followed by an F- or C-attack is their minimum, and so are micro attacks of rele
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from sequester.attacks import words
 from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest, whole_rows
 from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
+from sequester.attacks.cracks.left import Asked, asked_of
+from sequester.attacks.exposure import degree_of
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.solvers.buddies import Classes, Counts
 from sequester.history import History
@@ -37,18 +39,19 @@ class _Targets:
     second: Classes
     remaining: Counts
 
-    def pick(self, chosen: Counts) -> _Targets:
+    def pick(self, chosen: NDArray[np.intp]) -> _Targets:
         return _Targets(self.first[chosen], self.second[chosen], self.remaining[chosen])
 
 
-def search(history: History, attack: Way, *, semantics: Semantics) -> Result:
+def search(history: History, attack: Way, *, semantics: Semantics, kept: Sequence[Asked] = ()) -> Result:
     """One of the three attacks on all pairs of releases and, where people are known, on their whole histories.
 
     The measure is the least number of rows that remain for a target, None when nobody can be one. Without people, and
     as printed, one finding per class of the release whose rows are cracked tells the worst partner. Compositions are
-    told where no single attack leaves too few rows, and where they leave the least of all.
+    told where no single attack leaves too few rows, and where they leave the least of all. What remains is also held
+    to the promises about the values of a class (`kept`).
     """
-    comparisons = compare(history)
+    comparisons = compare(history, by_value=bool(kept))
     findings: list[Finding] = []
     least: list[int] = []
     for comparison in comparisons:
@@ -57,9 +60,12 @@ def search(history: History, attack: Way, *, semantics: Semantics) -> Result:
         if len(total) == 0:
             continue
         least.append(int(total.min()))
-        if attack != "backward" and (semantics == "paper" or history.trajectories is None):
+        one_each = attack != "backward" and (semantics == "paper" or history.trajectories is None)
+        if one_each:
             total = _keep_worst(targets.second if attack == "cross" else targets.first, total)
         findings += _tell_pairs(comparison, attack, targets.pick(np.flatnonzero(total < history.fewest)))
+        for asked in kept:
+            findings += _tell_values(comparison, attack, targets, asked, one_each=one_each)
     if semantics == "exact" and len(history) > 2 and history.trajectories is not None:
         composed = _compose(history, comparisons, attack)
         if len(composed.total):
@@ -67,9 +73,9 @@ def search(history: History, attack: Way, *, semantics: Semantics) -> Result:
             told = composed.alone >= history.fewest
             told[worst] |= int(composed.total[worst]) < min(least)
             least.append(int(composed.total[worst]))
-            findings += _tell_composed(
-                history, comparisons, attack, composed.pick(told & (composed.total < history.fewest))
-            )
+            few = composed.pick(told & (composed.total < history.fewest))
+            findings += _tell_composed(history, comparisons, attack, few)
+            findings += _tell_composed_values(history, comparisons, attack, composed, kept=kept, told=findings)
     return Result(findings, min(least, default=None))
 
 
@@ -101,6 +107,45 @@ def _tell_pairs(comparison: Comparison, attack: Way, targets: _Targets) -> Itera
         places = [place for place in zip(releases, (first, second), strict=True) if place[1] >= 0]
         people = comparison.people(first, second)
         yield _tell(comparison.history, attack, releases, places=places, remaining=remaining, people=people)
+
+
+def _tell_values(
+    comparison: Comparison, attack: Way, targets: _Targets, asked: Asked, *, one_each: bool
+) -> Iterator[Finding]:
+    """Where cracked rows are excluded and what remains breaks a promise; of a class by itself others tell."""
+    if attack == "forward":
+        cracked, whole = targets.first, comparison.before
+    else:
+        cracked, whole = targets.second, comparison.after
+    bad = asked.broken(targets.remaining)
+    bad = bad[(targets.remaining[bad] != whole[cracked[bad]]).any(axis=1)]
+    found = zip(bad.tolist(), _tell_pairs(comparison, attack, targets.pick(bad)), strict=True)
+    told = [(int(cracked[place]), asked.tell(finding, targets.remaining[place])) for place, finding in found]
+    if one_each:
+        told.sort(key=lambda one: (one[0], -degree_of(one[1])))
+        told = [one for place, one in enumerate(told) if place == 0 or one[0] != told[place - 1][0]]
+    yield from (finding for _, finding in told)
+
+
+def _tell_composed_values(
+    history: History,
+    comparisons: list[Comparison],
+    attack: Way,
+    composed: _Composed,
+    *,
+    kept: Sequence[Asked],
+    told: Sequence[Finding],
+) -> Iterator[Finding]:
+    """The same of what several attacks leave together, of people of whom no single one tells it."""
+    known = {(finding.attribute, finding.value, person) for finding in told for person in finding.people}
+    for asked in kept:
+        bad = np.zeros(len(composed.total), np.bool_)
+        bad[asked.broken(composed.remaining)] = True
+        rows = composed.remaining[bad]
+        for row, finding in zip(rows, _tell_composed(history, comparisons, attack, composed.pick(bad)), strict=True):
+            one = asked.tell(finding, row)
+            if any((one.attribute, one.value, person) not in known for person in one.people):
+                yield one
 
 
 def _tell(
@@ -220,17 +265,29 @@ def _joins(comparison: Comparison, path: Classes) -> bool:
 
 
 def tell_cracks(finding: Finding, history: History) -> str:
-    """Which rows are excluded, and how many remain."""
+    """Which rows are excluded, how many remain, and what these say."""
+    left = sum(finding.witness["remaining"].values())
+    values = _values_left(finding, left)
     if not finding.people:
         return (
             "If nobody left (or nobody joined) in between, the classes below are somebody's, since rows fit nowhere "
             "else. Rows of the two releases stand for the same people where they can; those that cannot be that "
-            f"person's are excluded, and {finding.observed:g} remain that may be."
+            f"person's are excluded, and {left:g} remain that may be.{values}"
         )
     return (
         "Rows of the two classes below must stand for the same people where they can. Rows that cannot be the "
-        f"target's are excluded, and {finding.observed:g} remain for {words.names(finding.people)}."
+        f"target's are excluded, and {left:g} remain for {words.names(finding.people)}.{values}"
     )
+
+
+def _values_left(finding: Finding, left: int) -> str:
+    bound = finding.witness.get("bound")
+    if bound is None:
+        return ""
+    if finding.about_value:
+        allowed = f"{bound} allows {words.share(finding.required)}"
+        return f" Of these {left:g}, {words.share(finding.observed)} have {finding.value}, and {allowed}."
+    return f" Their {bound} is {finding.observed:g}, and {finding.required:g} is required."
 
 
 def unknown_neighbors(history: History) -> str:
@@ -251,7 +308,7 @@ def declare(
         name=way,
         adversary="neighbor",
         title=title,
-        find=lambda history, asked: find(history, semantics=asked.semantics),
+        find=lambda history, asked: find(history, semantics=asked.semantics, kept=asked_of(history, asked)),
         smallest=True,
         required=fewest,
         values="permanent",

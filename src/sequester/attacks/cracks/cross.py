@@ -6,14 +6,17 @@ q2 remain as rows of q1 remain in the F-attack, for every recoding: C-anonymity 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sequester.attacks.cracks.compose import declare, search
+from sequester.attacks.cracks.left import Asked, asked_of
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
 
-def find(history: History, *, semantics: Semantics = "exact") -> Result:
+def find(history: History, *, semantics: Semantics = "exact", kept: Sequence[Asked] | None = None) -> Result:
     """Targets of whose rows in the later release fewer remain than is required."""
-    return search(history, "cross", semantics=semantics)
+    return search(history, "cross", semantics=semantics, kept=asked_of(history) if kept is None else kept)
 
 
 ATTACK = declare("cross", "Rows left to an earlier target (cross)", find)

@@ -7,14 +7,17 @@ the least total over all targets; a requirement of k people asks for at least k.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sequester.attacks.cracks.compose import declare, search
+from sequester.attacks.cracks.left import Asked, asked_of
 from sequester.attacks.finding import Result, Semantics
 from sequester.history import History
 
 
-def find(history: History, *, semantics: Semantics = "exact") -> Result:
+def find(history: History, *, semantics: Semantics = "exact", kept: Sequence[Asked] | None = None) -> Result:
     """Targets of whose rows in the earlier release fewer remain than is required."""
-    return search(history, "forward", semantics=semantics)
+    return search(history, "forward", semantics=semantics, kept=asked_of(history) if kept is None else kept)
 
 
 ATTACK = declare("forward", "Rows left to an earlier target (forward)", find)

@@ -28,7 +28,7 @@ from sequester.methods.cluster.arrivals import fill_places, join_similar
 from sequester.methods.cluster.gathering import gather
 from sequester.methods.cluster.join import cluster, clusters
 from sequester.methods.cluster.succession import Succession
-from sequester.methods.mondrian.forest import Forest, Progress
+from sequester.methods.mondrian.forest import Progress, settled
 from sequester.methods.mondrian.republish import TRIALS_REGROUPED
 from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.stock import Stock, around
@@ -62,21 +62,20 @@ def recluster(
     stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts="gain", regroup=False)
     succession = Succession(past, watch, codes, domains, guard, stock, similarity)
 
-    def settled(*, filled: bool) -> Classes:
+    def made(*, filled: bool) -> Classes:
         grown = _grown(succession, filled=filled)
-        forest = Forest.of(past, watch, grown, domains, guard, trials=TRIALS_REGROUPED, seed=seed)
-        return grown.classes(forest.settle(watch, progress))
+        return settled(past, watch, grown, domains, guard, trials=TRIALS_REGROUPED, seed=seed, progress=progress)
 
     if not len(succession.leavers[0]) and succession.fresh[past.last_class() < 0].all():
-        return settled(filled=False)
+        return made(filled=False)
     try:
-        filled = settled(filled=True)
+        filled = made(filled=True)
     except GuaranteeError:
-        return settled(filled=False)
+        return made(filled=False)
     if len(past) > FEW:
         return filled
     try:
-        unfilled = settled(filled=False)
+        unfilled = made(filled=False)
     except GuaranteeError:
         return filled
     return min(filled, unfilled, key=succession.loss)

@@ -16,7 +16,7 @@ from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import compact, hulls
+from sequester.methods.classes import Classes, compact, hulls
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.stock import Stock
@@ -190,12 +190,42 @@ class Forest:
             if progress is not None:
                 progress("judge", len(chosen) - len(open_nodes), len(chosen))
             if not open_nodes:
-                return self._member(chosen, choice)
+                member = self._member(chosen, choice)
+                if not self._strike(watch, chosen, choice, member):
+                    return member
+                continue
             good = self._judge(watch, open_nodes, choice)
             for node, fine in zip(open_nodes, good.tolist(), strict=True):
                 self.proven[node, choice[node]] = fine
                 if not fine:
                     self.options[node, choice[node]] = np.inf
+
+    def _strike(self, watch: SeriesGuard, chosen: list[int], choice: Longs, member: Longs) -> bool:
+        """Give up what leaves a neighbor too much of a value, seen in the whole table; whether there was any.
+
+        What stays as it is is given up by nobody: then it is those near it that changed what is left of it.
+        """
+        classes = self.stock.classes(member)
+        skewed = watch.skewed(classes.member, classes.lo, classes.hi)
+        made = [node for node in chosen if choice[node] != _STAY]
+        if not skewed.any() or not made:
+            # Nothing was made here: what the classes of the last release leave is for the audit to judge.
+            return False
+        records = {node: self.record[self.begin[node] : self.end[node]] for node in made}
+        hit = [node for node in made if skewed[records[node]].any()]
+        if not hit:
+            there = np.unique(classes.member[skewed])
+            lo, hi = classes.lo[:, there].T, classes.hi[:, there].T
+            hit = [
+                node
+                for node in made
+                if ((self.stock.lo[records[node]].min(axis=0) <= hi) & (self.stock.hi[records[node]].max(axis=0) >= lo))
+                .all(axis=1)
+                .any()
+            ]
+        for node in hit or made:
+            self.options[node, choice[node]] = np.inf
+        return True
 
     def _top(self, choice: Longs) -> list[int]:
         """Nodes whose own option is taken, none of them below another."""
@@ -310,6 +340,41 @@ class _Tree:
             levels.append(level)
             level = np.concatenate([self.left[level], self.right[level]])
         return levels
+
+
+def settled(
+    past: Past,
+    watch: SeriesGuard,
+    stock: Stock,
+    domains: tuple[Hierarchy, ...],
+    guard: ClassGuard,
+    *,
+    trials: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> Classes:
+    """Classes that lose least among those that are safe.
+
+    A class that stayed may leave a neighbor too much of a value because others changed or came: its people are placed
+    anew then, as people who come back.
+    """
+    classes: Classes | None = None
+    while True:
+        try:
+            forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
+            made = stock.classes(forest.settle(watch, progress))
+        except GuaranteeError:
+            if classes is None:
+                raise
+            return classes
+        classes = made
+        skewed = watch.skewed(classes.member, classes.lo, classes.hi)
+        torn = (stock.kept >= 0) & np.isin(stock.kept, stock.kept[skewed])
+        if not torn.any():
+            return classes
+        unsettled = stock.unsettled.copy()
+        unsettled[stock.unit[torn]] = True
+        stock = replace(stock, kept=np.where(torn, -1, stock.kept), lost=stock.lost | torn, unsettled=unsettled)
 
 
 def _ways(trials: int, seed: int) -> Ways:

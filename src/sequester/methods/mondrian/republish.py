@@ -19,7 +19,7 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.mondrian.cut import mondrian
-from sequester.methods.mondrian.forest import Forest, Progress
+from sequester.methods.mondrian.forest import Progress, settled
 from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.stock import Cuts, Stock, around
 
@@ -80,5 +80,4 @@ def publish_blocks(  # noqa: PLR0913 - a task in its parts
     if watch.idle:
         return around(mondrian(codes, domains, guard, cuts=cuts, regroup=regroup), past, codes)
     stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts=cuts, regroup=regroup)
-    forest = Forest.of(past, watch, stock, domains, guard, trials=trials, seed=seed)
-    return stock.classes(forest.settle(watch, progress))
+    return settled(past, watch, stock, domains, guard, trials=trials, seed=seed, progress=progress)

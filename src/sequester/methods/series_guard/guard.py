@@ -11,12 +11,14 @@ enough people who may own it and that everybody can deny every value.
 Against the neighbor: forward, cross and backward attacks on people who exist, their compositions, and the multiset
 intersection over all subsets of releases. The audit, which shares no code with this, judges the result.
 
-All of these but two only get harder when classes are cut further, so a failure is final (NO). Intersections may be
-safe again; and trajectories that several releases determine are looked for one by one, so that cutting one can hide it
-from this check (not from an adversary). Both are NOT_NOW. Single classes are not judged: that is the static guard's.
+All of these but three only get harder when classes are cut further, so a failure is final (NO). Intersections, and the
+shares of the rows that are left to a neighbor, may be safe again; and trajectories that several releases determine are
+looked for one by one, so that cutting one can hide it from this check (not from an adversary). All are NOT_NOW. Single
+classes are not judged: that is the static guard's. Nor are the shares that compositions leave: the audit judges these.
 
 Several blocks side by side are judged without the rows of other blocks that somebody's might be taken for. That makes
-the neighbor's counts stricter than the audit's; of a single block all answers are the audit's.
+the neighbor's counts stricter than the audit's; of a single block all answers are the audit's. Shares of what is left
+depend on these rows either way, so they are asked of the whole table only (`skewed`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,13 @@ from numpy.typing import NDArray
 from sequester.history.past import Past
 from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.series_guard.pair import Pair
-from sequester.methods.series_guard.proposed import PastClasses, ProposedRelease, WatchedView, watched_views
+from sequester.methods.series_guard.proposed import (
+    PastClasses,
+    ProposedRelease,
+    Shares,
+    WatchedView,
+    watched_views,
+)
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -76,6 +84,21 @@ class SeriesGuard:
         return self.views if whole is self.past else watched_views(whole)[-1:]
 
     @cached_property
+    def shares(self) -> tuple[tuple[WatchedView, tuple[Shares, ...]], ...]:
+        """What is bounded of the rows that are left to a neighbor: per view that rows are matched by, its shares."""
+        labels, histories = self.past.labels, self.past.with_rows().histories
+        found: list[tuple[WatchedView, tuple[Shares, ...]]] = []
+        for view in self.rows:
+            if labels is not None and view.index >= len(self.past.histories):
+                answers = [(one.of, one.bounds) for one in labels.answers]
+            else:
+                answers = [(np.arange(view.values, dtype=np.int32), histories[view.index].bounds)]
+            found.append(
+                (view, tuple(Shares.under(of, bounds) for of, bounds in answers if min(bounds, default=1) < 1))
+            )
+        return tuple((view, shares) for view, shares in found if shares)
+
+    @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where the values of every permanent view begin when all are numbered through."""
         return tuple(np.cumsum([0, *(view.values for view in self.views)]).tolist())[:-1]
@@ -99,7 +122,28 @@ class SeriesGuard:
 
     def judge(self, member: Ints, lo: Ints, hi: Ints) -> Answer:
         """The whole next table in these classes; -1 is a record that is not published."""
-        return Answer(int(self._judge(member, lo, hi, np.zeros(len(member), np.int32), whole=True)[0]))
+        answer = Answer(int(self._judge(member, lo, hi, np.zeros(len(member), np.int32), whole=True)[0]))
+        return Answer.NOT_NOW if answer is Answer.YES and self.skewed(member, lo, hi).any() else answer
+
+    def skewed(self, member: Ints, lo: Ints, hi: Ints) -> Mask:
+        """Per record, whether rows that a neighbor excludes leave too much of a value in her classes.
+
+        Of the whole table: what is left in a class depends on the rows of all others.
+        """
+        found = np.zeros(len(member), np.bool_)
+        if self.idle or not self.neighbor or not self.shares:
+            return found
+        proposed = ProposedRelease.of(
+            self.past, self.past_classes, member, np.zeros(len(member), np.int32), lo=lo, hi=hi
+        )
+        bad = np.zeros(len(self.past.first.people), np.bool_)
+        for release in range(proposed.releases):
+            pair = Pair.of(proposed, release, np.ones(1, np.bool_), only_new=False)
+            if pair is None:
+                continue
+            for view, shares in self.shares:
+                bad[proposed.person[pair.skewed(view, shares)[proposed.row]]] = True
+        return np.asarray(bad[self.past.person])
 
     def judge_blocks(self, member: Ints, lo: Ints, hi: Ints, block: Ints) -> NDArray[np.int8]:
         """Per block the value of its verdict; `block` is per record, -1 for records that are not judged now."""

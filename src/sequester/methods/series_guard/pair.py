@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.history.drift import reach
-from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, WatchedView
+from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, Shares, WatchedView
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,9 +36,9 @@ class Pair:
     later_block: Longs
 
     @classmethod
-    def of(cls, proposed: ProposedRelease, release: int, live: Mask) -> Pair | None:
-        """The pair in the live blocks where it tells something new; None when there is none."""
-        wanted = live & proposed.new[release]
+    def of(cls, proposed: ProposedRelease, release: int, live: Mask, *, only_new: bool = True) -> Pair | None:
+        """The pair in the live blocks, where it tells something new if `only_new`; None when there is none."""
+        wanted = live & proposed.new[release] if only_new else live
         one, other = proposed.path[:, release], proposed.after
         chosen = np.flatnonzero(wanted[proposed.block] & ((one >= 0) | (other >= 0)))
         if len(chosen) == 0:
@@ -182,6 +182,45 @@ class Pair:
             joined = self.second[self.first < 0]
             bad[self.later_block[joined[alone[joined].sum(axis=1) < k]]] = True
         return bad
+
+    def skewed(self, view: WatchedView, shares: Sequence[Shares]) -> Mask:
+        """Per trajectory, whether the rows that are left of somebody's class hold too much of a value.
+
+        Numbers are worked out exactly only where they may matter.
+        """
+        between, alone = self.left(view, exact=None)
+        most = self._most_left(view, alone)
+        both, joined = (self.first >= 0) & (self.second >= 0), (self.first < 0) & (self.second >= 0)
+        least = between.copy()
+        if alone is not None:
+            least[joined] = alone[self.second[joined]]
+        else:
+            joined = np.zeros_like(joined)
+        asked = both | joined
+        doubtful = np.zeros(len(self.size), np.bool_)
+        for one in shares:
+            doubtful |= asked & one.exceeded(one.count(most), one.count(least))
+        if doubtful.any() and alone is not None:
+            between, alone = self.left(view, exact=doubtful)
+            assert alone is not None
+            least = np.where(joined[:, None], alone[self.second], between)
+        bad = np.zeros(len(self.size), np.bool_)
+        for one in shares:
+            counted = one.count(least)
+            bad |= doubtful & one.exceeded(counted, counted)
+        found = np.zeros(len(self.proposed.size), np.bool_)
+        found[self.chosen[bad[self.cell]]] = True
+        return found
+
+    def _most_left(self, view: WatchedView, alone: Longs | None) -> Longs:
+        """(cells, values) rows that can be left at most: of both classes the fewer, of newcomers all who joined."""
+        earlier, later = self.earlier_counts(view), self.later_counts(view)
+        most = np.zeros_like(self.counts(view))
+        both, joined = (self.first >= 0) & (self.second >= 0), (self.first < 0) & (self.second >= 0)
+        most[both] = np.minimum(earlier[self.first[both]], later[self.second[both]])
+        if alone is not None:
+            most[joined] = np.minimum(later[self.second[joined]], later.sum(axis=0) - earlier.sum(axis=0))
+        return most
 
     def meet(self, between: Longs, joining: Longs, cells: Longs, alone: Longs | None) -> None:
         """Lower, per trajectory of the proposed release, what is left to what this pair leaves."""

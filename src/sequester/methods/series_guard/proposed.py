@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
@@ -56,6 +57,36 @@ class WatchedView:
         """Sets of people of whom somebody has a value with a bound; all, where no value has one."""
         bounded = self.numerator < self.denominator
         return np.asarray(counts[:, bounded].any(axis=1)) if self.guarded else np.ones(len(counts), np.bool_)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shares:
+    """Bounds on the values of one attribute, where kinds of rows are counted: which value every kind has.
+
+    numerator  per value, over `denominator`: the largest share it may have
+    """
+
+    of: Ints
+    numerator: Longs
+    denominator: int
+
+    @classmethod
+    def under(cls, of: Ints, bounds: Sequence[Fraction]) -> Shares:
+        """Of kinds of rows with these values."""
+        denominator = lcm(*(bound.denominator for bound in bounds))
+        return cls(of, np.array([int(bound * denominator) for bound in bounds], np.int64), denominator)
+
+    def count(self, rows: Longs) -> Longs:
+        """(sets of rows, values) given their (sets of rows, kinds of rows)."""
+        found = np.zeros((len(self.numerator), len(rows)), np.int64)
+        np.add.at(found, self.of, rows.T)
+        return found.T
+
+    def exceeded(self, most: Longs, least: Longs) -> Mask:
+        """Sets of rows of which a value may have too much, with at most and at least so many rows of each value."""
+        others = least.sum(axis=1, keepdims=True) - least
+        over: Mask = (most * self.denominator > self.numerator * (most + others)).any(axis=1)
+        return over
 
 
 def watched_views(past: Past) -> tuple[WatchedView, ...]:

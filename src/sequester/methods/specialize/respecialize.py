@@ -205,7 +205,7 @@ class Refinement:
             offers=Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label)),
             printed=printed,
             insider=SeriesGuard.of(past, codes, against=["insider"]) if insider and not certificate else None,
-            neighbor=SeriesGuard.of(past, codes, against=["neighbor"]) if neighbor and not cuts.nested else None,
+            neighbor=SeriesGuard.of(past, codes, against=["neighbor"]) if neighbor else None,
             stamp=np.zeros(count + 1, np.int64),
             left=np.full((count + 1, 2), MANY),
             small=np.zeros(count + 1, np.bool_),
@@ -358,14 +358,18 @@ class Refinement:
     def _ask_watch(
         self, lo: Sequence[NDArray[np.int32]], hi: Sequence[NDArray[np.int32]], *, uncertain: bool, open_: bool
     ) -> int:
-        watches = [self.neighbor if uncertain else None, self.insider if open_ or self.alone else None]
+        rows = None if self.cuts.nested or not uncertain else self.neighbor
+        watches = [rows, self.insider if open_ or self.alone else None]
         asked = [watch for watch in watches if watch is not None]
-        if not asked:
+        if not asked and self.neighbor is None:
             return YES
         classes = self._classes(lo, hi)
         answers = {watch.judge(classes.member, classes.lo, classes.hi) for watch in asked}
         if Answer.NO in answers:
             return NO
+        if answers <= {Answer.YES} and rows is None and self.neighbor is not None:
+            skewed = self.neighbor.skewed(classes.member, classes.lo, classes.hi)
+            return NOT_NOW if skewed.any() else YES
         return NOT_NOW if Answer.NOT_NOW in answers else YES
 
     def _carry_out(self, offer: Offer, split: Split, branches: Branches) -> None:
