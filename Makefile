@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-faults test-browser test-engines test-wheel coverage explore lint docs bench experiments build lock clean
+.PHONY: demo test test-faults test-browser test-engines test-wheel coverage size explore lint docs bench experiments build lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/sequester demo
@@ -29,6 +29,10 @@ test-engines: $(VENV)/.test $(VENV)/.engines
 # Which lines the quicker tests reach; below the floor in pyproject.toml it fails.
 coverage: $(VENV)/.test
 	$(BIN)/pytest -n 2 --cov --cov-report=term tests/unit tests/papers
+
+# Lines of code per room, beside what each is to have and what the tests let it have.
+size: $(VENV)/.run
+	$(BIN)/python tools/size.py
 
 # The built wheel in an empty environment of each Python that is here, used outside the sources.
 test-wheel: $(VENV)/.run

@@ -7,6 +7,8 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from tools.size import COUNTED, ROOMS, Module, by_room, counts, modules
+
 import sequester
 from sequester.cli.terminal import with_flags
 from sequester.policy.phrase import METHODS
@@ -134,3 +136,20 @@ def test_only_views_are_found_by_name_in_another_room() -> None:
                 said = re.findall(r"sequester\.(\w+)", ast.unparse(node.args[0]))
                 found |= {str(place): room for room in said if room != place.parts[0]}
     assert found == {"viewable.py": "report"}
+
+
+def test_no_room_grows_beyond_what_the_table_of_sizes_lets_it() -> None:
+    """Its `most` in tools/size.py falls as the room shrinks towards its aim."""
+    sizes = {name: sum(one.code for one in here) for name, here in by_room(modules()).items()}
+    assert sizes.keys() == ROOMS.keys()
+    assert {name: size for name, size in sizes.items() if size > ROOMS[name].most} == {}
+    assert {name: count for name, count in counts(modules()).items() if count > COUNTED[name][1]} == {}
+
+
+def test_a_line_of_code_is_no_docstring_comment_or_blank(tmp_path: Path) -> None:
+    told = '"""Two lines\nof words."""\n\n# Why.\nWORDS = """one\n\ntwo"""  # And why.\n'
+    wide = "def wide(a, b, c, d, e, f, g, h, i):\n    return a\n"
+    broad = "class Broad:\n" + "".join(f"    a{number}: int\n" for number in range(13))
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "one.py").write_text(told + wide + broad)
+    assert modules(tmp_path) == [Module(Path("room/one.py"), 23, 19, 2, ("wide",), ("Broad",))]

@@ -64,7 +64,3 @@ class View:
     def under(self, asked: Iterable[Criterion]) -> View:
         """The same with those of these criteria that are defined on it."""
         return replace(self, criteria=tuple(seen for one in asked if (seen := one.on(self)) is not None))
-
-    def hereditary(self) -> View:
-        """The same with those criteria only under which every part of an unsafe class is unsafe."""
-        return replace(self, criteria=tuple(one for one in self.criteria if one.hereditary))

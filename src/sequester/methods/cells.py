@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,26 @@ class Cells:
             of_record=member[:records],
         )
 
-    @property
+    def merged(self, groups: Sequence[NDArray[np.int64]]) -> Cells:
+        """The same with cells together that are in the same group of leaves in every attribute."""
+        codes = np.array([group[row] for group, row in zip(groups, self.codes, strict=True)], np.int32)
+        member, count = classify(codes, [int(group[-1]) + 1 for group in groups])
+        first = np.zeros(count, np.int64)
+        first[member[::-1]] = np.arange(len(member))[::-1]
+        width = int(self.pair_value.max(initial=0)) + 1
+        flat = np.repeat(member.astype(np.int64), np.diff(self.pair_start)) * width + self.pair_value
+        pairs, place = np.unique(flat, return_inverse=True)
+        return Cells(
+            codes=np.ascontiguousarray(self.codes[:, first]),
+            size=np.bincount(member, self.size, count).astype(np.int64),
+            known=np.bincount(member, self.known, count).astype(np.int64),
+            pair_start=np.searchsorted(pairs, np.arange(count + 1, dtype=np.int64) * width).astype(np.int64),
+            pair_value=(pairs % width).astype(np.int32),
+            pair_count=np.bincount(place, self.pair_count).astype(np.int64),
+            of_record=member[self.of_record],
+        )
+
+    @cached_property
     def table(self) -> CellTable:
         """The same for compiled loops."""
         from sequester.methods.full_domain.node_kernels import CellTable

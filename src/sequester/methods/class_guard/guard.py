@@ -29,10 +29,6 @@ class ClassGuard:
     known: int = 0
     views: tuple[View, ...] = ()
 
-    def hereditary(self) -> Limits:
-        """Only the criteria that say of themselves that every part of an unsafe class is unsafe, as k does."""
-        return _limits(self.limits.k, [view.hereditary() for view in self.views])
-
     @classmethod
     def of(
         cls,

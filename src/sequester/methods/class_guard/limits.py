@@ -115,19 +115,25 @@ def keeps_view(counts, size, view, limits):  # type: ignore[no-untyped-def]
             seen += counts[value] > 0
         if seen < limits.distinct[view]:
             return False
-    if limits.entropy[view] > 0:
-        entropy = 0.0
-        for value in range(start, stop):
-            if counts[value] > 0:
-                share = counts[value] / size
-                entropy -= share * np.log(share)
-        if entropy < limits.entropy[view] - TOLERANCE:
-            return False
-    if limits.recursive_l[view] > 0 and not _recursive(counts[start:stop], size, view, limits):
+    if not keeps_frequencies(counts[start:stop], size, view, limits, TOLERANCE):
         return False
     return not (
         limits.closeness[view] >= 0 and _distance(counts, size, view, limits) > limits.closeness[view] + TOLERANCE
     )
+
+
+@helper(inline="always")
+def keeps_frequencies(counts, size, view, limits, tolerance):  # type: ignore[no-untyped-def]
+    """Whether the values of one view are as evenly frequent as entropy and recursive diversity demand."""
+    if limits.entropy[view] > 0:
+        entropy = 0.0
+        for value in range(counts.size):
+            if counts[value] > 0:
+                share = counts[value] / size
+                entropy -= share * np.log(share)
+        if entropy < limits.entropy[view] - tolerance:
+            return False
+    return limits.recursive_l[view] == 0 or _recursive(counts, size, view, limits)
 
 
 @helper(inline="always")

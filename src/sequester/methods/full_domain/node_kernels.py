@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
 from sequester.methods.class_guard.limits import compares_with_table, safe
+from sequester.methods.full_domain.part_kernels import most_kept
 
-SAFE, SUPPRESSED, HERITAGE, EXTRA, EXTRA_HERITAGE, CLASSES, KEPT, SQUARES, SQUARES_OUT, SQUARES_HERITAGE = range(10)
+SAFE, SUPPRESSED, BELOW, EXTRA, EXTRA_BELOW, CLASSES, KEPT, SQUARES, SQUARES_OUT, SQUARES_BELOW = range(10)
 """What a judged node is told by, in this order; see `judge_node`."""
-WITNESS, BY_SIZE = SUPPRESSED, HERITAGE
+WITNESS, BY_SIZE = SUPPRESSED, BELOW
 """Where nothing may be suppressed and not all is safe, these are in the place of what is suppressed."""
 
 
@@ -196,10 +197,10 @@ def _count_values(cells, inside, counts):
 
 
 @helper(inline="always")
-def _drop(cells, recoding, inside, kept, by_heritage, result):
-    """Leave out a class, and count what that costs."""
+def _drop(cells, recoding, inside, kept, below, result):
+    """Leave out a class, and count what that costs here, and what it costs where at most `below` records stay."""
     codes, size, cost, first_leaf, lost = cells.codes, cells.size, recoding.cost, recoding.first_leaf, recoding.lost
-    total = 0
+    total, least = 0, np.inf
     for cell in inside:
         kept[cell] = False
         total += size[cell]
@@ -207,15 +208,14 @@ def _drop(cells, recoding, inside, kept, by_heritage, result):
         for attribute in range(cells.codes.shape[0]):
             leaf = first_leaf[attribute] + codes[attribute, cell]
             spared += lost[leaf] - cost[leaf]
-        saved = size[cell] * spared
-        result[EXTRA] += saved
-        if by_heritage:
-            result[EXTRA_HERITAGE] += saved
+        result[EXTRA] += size[cell] * spared
+        least = min(least, spared) if size[cell] > 0 else least
+    gone = total - below
     result[SUPPRESSED] += total
     result[SQUARES_OUT] += float(total) ** 2
-    if by_heritage:
-        result[HERITAGE] += total
-        result[SQUARES_HERITAGE] += float(total) ** 2
+    result[BELOW] += gone
+    result[EXTRA_BELOW] += gone * least
+    result[SQUARES_BELOW] += float(gone) * total
 
 
 @helper(inline="always")
@@ -236,15 +236,16 @@ def _compare_with_kept(cells, kept, first, reference):
 
 
 @kernel
-def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
+def judge_node(cells, recoding, budget, needed, limits):
     """Judge the table recoded by one node.
 
-    needed        people of the population that every class must fit
-    hereditary    the criteria under which every part of an unsafe class is unsafe; the search may reason with those
-    Returns whether all is safe, records suppressed (by all and by hereditary criteria), what suppression costs beyond
-    generalization (by all and by hereditary), classes, safe classes, sums of squared sizes (all and suppressed, the
-    latter by all and by hereditary), and the cells kept. Where nothing may be suppressed and not all is safe, the
-    second is a cell of an unsafe class instead, a witness, and the third whether its size alone tells.
+    budget    records that may be suppressed
+    needed    people of the population that every class must fit
+    Returns whether all is safe, records suppressed (here, and at least at every node below), what suppression costs
+    beyond generalization (here, and at least below), classes, safe classes, sums of squared sizes (all, suppressed,
+    and at least suppressed below), and the cells kept. Counting ends where more is suppressed than may be. Where
+    nothing may be and not all is safe, the second is a cell of an unsafe class instead, a witness, and the third
+    whether its size alone tells.
     """
     known, size = cells.known, cells.size
     count, k = cells.size.size, limits.k
@@ -254,7 +255,7 @@ def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
         totals[member[cell]] += size[cell]
         around[member[cell]] += known[cell]
     kept, result = np.ones(count, np.bool_), np.zeros(10, np.float64)
-    worst = np.int64(-1) if may_suppress else _smallest_bad(totals, around, k, needed)
+    worst = np.int64(-1) if budget > 0 else _smallest_bad(totals, around, k, needed)
     if worst >= 0:
         result[WITNESS], result[BY_SIZE] = _cell_of(member, worst, cells.size), 1
         return result, kept
@@ -262,35 +263,38 @@ def judge_node(cells, recoding, may_suppress, needed, limits, hereditary):
     begin, ordered = _by_class(member, classes)
     counts = np.zeros(limits.numerator.size, np.int64)
     is_dropped, close = np.zeros(classes, np.bool_), compares_with_table(limits)
+    slack = budget / max(totals.sum(), 1)
     for number in range(classes):
         is_dropped[number] = totals[number] == 0
-    changed = True
-    while changed:
+        result[CLASSES] += not is_dropped[number]
+        result[SQUARES] += float(totals[number]) ** 2
+    changed, rounds = True, 0
+    while changed and result[SUPPRESSED] <= budget:
         # Closeness compares with the published table, so what is suppressed changes what is compared with.
         changed = False
         for number in range(classes):
             if is_dropped[number]:
                 continue
-            ok = totals[number] >= k and around[number] >= needed
-            by_heritage = not ok
+            ok, below = totals[number] >= k and around[number] >= needed, np.int64(0)
             inside = ordered[begin[number] : begin[number + 1]]
             if ok and counts.size > 0:
                 _count_values(cells, inside, counts)
                 ok = safe(counts, totals[number], limits)
-                by_heritage = not ok and not safe(counts, totals[number], hereditary)
+                if not ok and budget > 0:
+                    # Later rounds compare with another table.
+                    below = most_kept(counts, totals[number], limits, slack) if rounds == 0 else totals[number]
             if ok:
                 continue
-            if not may_suppress:
+            if budget == 0:
                 result[WITNESS] = _cell_of(member, number, cells.size)
                 return result, kept
             is_dropped[number], changed = True, close
-            _drop(cells, recoding, inside, kept, by_heritage, result)
+            _drop(cells, recoding, inside, kept, below, result)
+            if result[BELOW] > budget:
+                return result, kept
         if changed:
             _compare_with_kept(cells, kept, limits.first, limits.reference)
+        rounds += 1
     result[SAFE] = 1
-    for number in range(classes):
-        if totals[number] > 0:
-            result[CLASSES] += 1
-            result[KEPT] += not is_dropped[number]
-            result[SQUARES] += float(totals[number]) ** 2
+    result[KEPT] = classes - is_dropped.sum()
     return result, kept

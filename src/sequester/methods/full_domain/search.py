@@ -146,25 +146,28 @@ class Judge:
             np.array([domain.groups(level) for level in range(domain.height + 1)], np.int64) for domain in domains
         ]
         self._room = make_room(len(cells))
-        self._hereditary = guard.hereditary()
+        # Levels of the attribute that has most of them: fewer cells, with which every node at that level is judged.
+        self._longest = max(range(len(domains)), key=lambda a: (domains[a].height, domains[a].size))
+        self._merged: dict[int, Cells] = {0: cells}
         # Leaving a record out loses all there is to know about it: for entropy that depends on how rare its values are.
         self._lost = np.concatenate([levels[-1] if loss == "entropy" else np.ones(len(levels[-1])) for levels in costs])
 
     def __call__(self, node: Node) -> NodeCost:
         from sequester.methods.full_domain import node_kernels as told
 
-        result, _ = self._run(node)
-        if not result[told.SAFE]:
-            forbidden = self._forbidden(int(result[told.WITNESS]), by_value=not result[told.BY_SIZE])
+        cells = self._at_level(node[self._longest])
+        result, _ = self._run(node, cells)
+        if not result[told.SAFE] and not self.budget:
+            forbidden = self._forbidden(cells.codes[:, int(result[told.WITNESS])], by_value=not result[told.BY_SIZE])
             return NodeCost(np.inf, 0.0, np.inf, forbidden)
-        suppressed, by_heritage = result[told.SUPPRESSED], result[told.HERITAGE]
+        suppressed, below = result[told.SUPPRESSED], result[told.BELOW]
         if self.base is not None:
             base = float(self.base[node])
-            cost, extra = base + result[told.EXTRA], result[told.EXTRA_HERITAGE]
+            cost, extra = base + result[told.EXTRA], result[told.EXTRA_BELOW]
         elif self.loss == "dm":
             base = result[told.SQUARES]
             cost = base + self.records * suppressed - result[told.SQUARES_OUT]
-            extra = self.records * by_heritage - result[told.SQUARES_HERITAGE]
+            extra = self.records * below - result[told.SQUARES_BELOW]
         else:
             base = self.records / result[told.CLASSES]
             cost, extra = self.records / result[told.KEPT] if result[told.KEPT] else np.inf, 0.0
@@ -172,17 +175,23 @@ class Judge:
             # Leaving everybody out is no release.
             cost=cost if suppressed <= self.budget and suppressed < self.records else np.inf,
             base=base,
-            extra=np.inf if by_heritage > self.budget else extra,
+            extra=np.inf if below > self.budget else extra,
         )
 
-    def _forbidden(self, witness: int, *, by_value: bool) -> NDArray[np.bool_] | None:
-        """All nodes, anywhere in the lattice, at which the class of this cell is not safe."""
+    def _at_level(self, level: int) -> Cells:
+        if level not in self._merged:
+            leaves = [np.arange(domain.size) for domain in self.domains]
+            leaves[self._longest] = self._levels[self._longest][level]
+            self._merged[level] = self.cells.merged(leaves)
+        return self._merged[level]
+
+    def _forbidden(self, leaves: NDArray[np.int32], *, by_value: bool) -> NDArray[np.bool_] | None:
+        """All nodes, anywhere in the lattice, at which the class of a cell with these leaves is not safe."""
         from sequester.methods.full_domain.node_kernels import forbid_nodes
 
         shape = tuple(domain.height + 1 for domain in self.domains)
         if np.prod(shape) * (2 + self.guard.limits.numerator.size) > _LARGEST_WITNESS:
             return None
-        leaves = self.cells.codes[:, witness]
         joined = [
             np.sum(levels != levels[:, [leaf]], axis=0) for levels, leaf in zip(self._levels, leaves, strict=True)
         ]
@@ -204,11 +213,11 @@ class Judge:
         return self.cells.classes(
             [first[group] for (first, _), group in zip(bounds, groups, strict=True)],
             [last[group] for (_, last), group in zip(bounds, groups, strict=True)],
-            kept=self._run(node)[1],
+            kept=self._run(node, self.cells)[1],
             levels=node,
         )
 
-    def _run(self, node: Node) -> tuple[NDArray[np.float64], Any]:
+    def _run(self, node: Node, cells: Cells) -> tuple[NDArray[np.float64], Any]:
         from sequester.methods.full_domain.node_kernels import Recoding, judge_node
 
         groups = [self._levels[a][level] for a, level in enumerate(node)]
@@ -226,6 +235,6 @@ class Judge:
         # The judge may compare with what is left when some is suppressed.
         limits = self.guard.limits._replace(reference=self.guard.limits.reference.copy())
         judged: tuple[NDArray[np.float64], Any] = judge_node(
-            self.cells.table, recoding, self.budget > 0, self.guard.known, limits, self._hereditary
+            cells.table, recoding, self.budget, self.guard.known, limits
         )
         return judged
