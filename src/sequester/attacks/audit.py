@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from sequester import log
 from sequester.attacks.adversary import Knowledge, chosen_attacks
 from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
@@ -16,6 +18,7 @@ from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.attacks.pods.proof import REFUSED
 from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Untried
+from sequester.errors import DataError
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
@@ -24,13 +27,13 @@ from sequester.policy.model import Policy
 from sequester.viewable import Viewable, in_report
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from sequester.attacks.belief import Believed
     from sequester.attacks.explain import Story
     from sequester.attacks.exposure import Noted
+    from sequester.attacks.target import Target
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,6 +47,7 @@ class Audit(Viewable):
     `unsolved` counts what was too large to be decided, as the notes say: nothing is published with it. `belief`
     says how sure somebody without prejudice could be, where that was asked or promised. `policy` is what was asked:
     its promises, against the adversaries that were tried. `nobody` are the ids of decoys, who cannot be exposed.
+    `target` is who was asked about, where that was one person: then nothing is said of anybody else.
     """
 
     findings: tuple[Finding, ...]
@@ -58,6 +62,7 @@ class Audit(Viewable):
     belief: tuple[Believed, ...] = ()
     nobody: frozenset[Any] = frozenset()
     policy: Policy | None = None
+    target: Target | None = None
 
     @property
     def holds(self) -> bool:
@@ -135,6 +140,7 @@ class Audit(Viewable):
             "notes": list(self.notes),
             **({} if self.pods is None else {"pods": dict(self.pods)}),
             **({"belief": [one.to_dict() for one in self.belief]} if self.belief else {}),
+            **({} if self.target is None else {"target": self.target.to_dict()}),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -159,6 +165,8 @@ def audit(  # noqa: PLR0913 - all but two by name
     semantics: Semantics = "exact",
     show_values: bool = False,
     belief: bool = False,
+    target: Mapping[str, str] | None = None,
+    since: int = 1,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit releases in order of publication, as files or frames with the columns as published.
@@ -169,7 +177,14 @@ def audit(  # noqa: PLR0913 - all but two by name
     lifetime adversary then knows these people, and not who of them is where. `against` names adversaries, by default
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
     in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known.
+    `target` asks about one person only, by her quasi-identifiers and the first release that has her (`since`): which
+    rows may be hers (`Audit.target`), to somebody who has nothing but the releases.
     """
+    if target is not None:
+        beside = {"population": population, "registered": registered, "against": against, "knowledge": knowledge}
+        if given := [name for name, value in beside.items() if value is not None]:
+            raise DataError(f"a target is looked for in the releases alone; leave out {', '.join(given)}")
+        return _of_target(releases, policy, target, since=since, show_values=show_values)
     from sequester.history.load import histories_of, is_written_differently, read_rows
     from sequester.history.membership import Membership, find_members
     from sequester.history.releases import read_releases
@@ -199,6 +214,40 @@ def audit(  # noqa: PLR0913 - all but two by name
         semantics=semantics,
         progress=progress,
         belief=belief,
+    )
+
+
+def _of_target(
+    releases: Sequence[Any], policy: Policy, target: Mapping[str, str], *, since: int, show_values: bool
+) -> Audit:
+    """What the releases tell about one person."""
+    from sequester.attacks.target import Wanted, findings_of, look_for
+    from sequester.history.drift import bounded_by_cells
+    from sequester.history.label import Labels
+    from sequester.history.load import read_rows
+    from sequester.history.membership import Membership
+    from sequester.history.releases import read_releases
+
+    read = read_releases(releases, policy, target=target, show_values=show_values)
+    if not 1 <= since <= len(read):
+        raise DataError(f"`since` is {since}: name the first release with the target, from 1 to {len(read)}")
+    histories, rows = read_rows(read, Membership.of_nobody(read))
+    whole = None if rows is None else rows.counted
+    history = histories[0] if whole is None else whole
+    labels = Labels.of_history(history) if whole is None or rows is None else rows.labels
+    assert read.target is not None
+    lo, hi = (side[:, 0] for side in read.target)
+    told = np.array(bounded_by_cells(policy), np.bool_)
+    asked = look_for(history, Wanted(dict(target), lo, hi, told, since - 1, read.written), labels)
+    findings = tuple(findings_of(asked, history, labels))
+    return Audit(
+        findings=findings,
+        measures={"rows left": float(asked.left)},
+        tried=tuple(dict.fromkeys(("forward", "cross", "backward", *(finding.attack for finding in findings)))),
+        notes=(*read.notes, *asked.notes),
+        histories=(history,),
+        policy=policy,
+        target=asked,
     )
 
 
