@@ -196,10 +196,10 @@ def audit(  # noqa: PLR0913 - all but two by name
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
     members = find_members(read)
     histories, rows = read_rows(read, members)
-    published = None
+    published, shown = None, None
     if members.rows is None and known:
         # With a population too, the published classes are judged as they are: knowing more is never knowing less.
-        published = histories_of(read, members.as_published(read))
+        published, shown = read_rows(read, members.as_published(read))
     elif is_written_differently(read, members):
         # Who has the finer cell is known from elsewhere; each release by itself still says what it says.
         published = histories_of(read, Membership.of_nobody(read))
@@ -208,6 +208,7 @@ def audit(  # noqa: PLR0913 - all but two by name
         policy,
         rows=rows,
         published=published,
+        shown=shown,
         registered=read.registered,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,
@@ -257,6 +258,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     *,
     against: Sequence[str],
     published: Sequence[History] | None = None,
+    shown: Rows | None = None,
     rows: Rows | None = None,
     registered: NDArray[np.int32] | None = None,
     knowledge: Knowledge | None = None,
@@ -268,7 +270,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
 ) -> Audit:
     """Try every attack on every sensitive attribute, and on whole rows.
 
-    published   the histories for attacks that need no people, where they differ
+    published   the histories for attacks that need no people, where they differ, and whole rows of these: `shown`
     rows        what rows show beside a single attribute, where that is more
     registered  (quasi-identifiers, people) codes of a registration list
     seats       the pods of all releases, as their maker recorded them: where a check finds that they prove what an
@@ -306,10 +308,13 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
             progress(attack.name, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
         looked_at = histories if rows is None else attack.looks_at(histories, rows)
+        plain = published or ()
+        if shown is not None:
+            plain = attack.looks_at(plain, shown)
         # What a neighbor learns from the published classes alone, he learns with a population too.
-        again = published if published and attack.adversary == "neighbor" else ()
+        again = plain if attack.adversary == "neighbor" else ()
         with log.timed("attacks", f"attack {attack.name}", adversary=attack.adversary):
-            record.add(attack, asked, published if published and alone else looked_at, again=again)
+            record.add(attack, asked, plain if plain and alone else looked_at, again=again)
     if rows is not None and rows.counted is None:
         record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
@@ -323,7 +328,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         tried=tuple(record.tried),
         notes=tuple(dict.fromkeys(record.notes)),
         histories=(*histories, *(() if rows is None else (rows.people,))),
-        published=tuple(published or ()),
+        published=(*(published or ()), *(() if shown is None else (shown.people,))),
         unsolved=record.unsolved,
         pods=None if pods is None else pods.to_dict(),
         belief=told,

@@ -78,7 +78,8 @@ class Excluded:
             most = f"at most {left} of them come" if left else "none of them comes"
             why = f"{most} from rows of release {self.release} that match her"
         else:
-            why = f"at least {self.rows} of them must have been in release {self.release}, before she joined"
+            rows = f"at least {self.rows} of them" if left else "all of them"
+            why = f"{rows} must have been in release {self.release}, before she joined"
         return f"{self.rows} of {self.of} {verb} not hers: {why}"
 
 
