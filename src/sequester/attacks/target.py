@@ -68,19 +68,17 @@ class Excluded:
     of: int
 
     def __str__(self) -> str:
-        verb = "is" if self.rows == 1 else "are"
-        left = self.of - self.rows
+        left, them = self.of - self.rows, "at least " * (self.rows < self.of)
         if self.attack == "forward":
-            again = f"all {self.of} are" if self.of > 1 else "it is"
-            most = f"at most {left} of them" if left else "not"
-            why = f"{again} in release {self.release} again, {most} among the rows there that match her"
+            again = "it is" if self.of == 1 else f"all {self.of} are"
+            there = f"at most {left} of them" if left else "but not"
+            why = f"{again} in release {self.release} again, {there} among the rows there that match her"
         elif self.attack == "cross":
-            most = f"at most {left} of them come" if left else "none of them comes"
-            why = f"{most} from rows of release {self.release} that match her"
+            most = f"at most {left} of them" if left else "none"
+            why = f"{most} can come from the rows of release {self.release} that match her"
         else:
-            rows = f"at least {self.rows} of them" if left else "all of them"
-            why = f"{rows} must have been in release {self.release}, before she joined"
-        return f"{self.rows} of {self.of} {verb} not hers: {why}"
+            why = f"{them}{self.rows} must have been in release {self.release}, before she joined"
+        return f"{self.rows} of {self.of} {'is' if self.rows == 1 else 'are'} not hers: {why}"
 
 
 @dataclass(frozen=True)
