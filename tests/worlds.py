@@ -365,3 +365,79 @@ def _least(chances: np.ndarray, bounds: list[float]) -> float:
     )
     assert found.status == 0
     return float(found.fun)
+
+
+Sides = tuple[tuple[int, int], ...]
+"""The box of a class: the least and the most of every attribute."""
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """Releases as somebody sees them who knows nobody: boxes and rows.
+
+    Everybody has one label, and a row in every release from the first one with her on, in boxes that share a point. If
+    no world is so, somebody left: then a row may be anybody's, and be in one release only.
+    """
+
+    releases: tuple[tuple[tuple[Sides, tuple[Label, ...]], ...], ...]
+
+    def rows_left(self, target: Sides, since: int, *, together: bool = False) -> dict[tuple[int, int, Label], int]:
+        """Per release, class and label the most rows, in one world, of people like the target who joined when she did.
+
+        `together`: of all classes at once, each release and label with class -1.
+        """
+        found: dict[tuple[int, int, Label], int] = {}
+        labels = sorted({label for release in self.releases for _, rows in release for label in rows})
+        leaving = not all(any(True for _ in self._worlds(label, leaving=False)) for label in labels)
+        for label in labels:
+            for world in self._worlds(label, leaving=leaving):
+                like = Counter(
+                    place
+                    for first, path in world
+                    if first == since and len(path) == len(self.releases) - since
+                    if _meet([*(self.releases[first + at][number][0] for at, number in enumerate(path)), target])
+                    for place in enumerate(path, start=first)
+                )
+                if together:
+                    like = Counter({(number, -1): sum(like[p] for p in like if p[0] == number) for number, _ in like})
+                for (number, place), rows in like.items():
+                    key = (number, place, label)
+                    found[key] = max(found.get(key, 0), rows)
+        return found
+
+    def _worlds(self, label: Label, *, leaving: bool) -> set[tuple[tuple[int, Path], ...]]:
+        """All ways to make people of the rows with a label: the first release with each, and her classes since."""
+        worlds: set[tuple[tuple[int, Path], ...]] = {()}
+        for number, release in enumerate(self.releases):
+            rows = Counter({place: labels.count(label) for place, (_, labels) in enumerate(release)})
+            worlds = {
+                tuple(sorted([*after, *((number, (place,)) for place in (rows - taken).elements())]))
+                for world in worlds
+                for after, taken in self._goes_on(world, number, rows, leaving=leaving)
+            }
+        return worlds
+
+    def _goes_on(
+        self, world: tuple[tuple[int, Path], ...], number: int, rows: Counter[int], *, leaving: bool
+    ) -> Iterator[tuple[list[tuple[int, Path]], Counter[int]]]:
+        """Every way to give those who are there still a row of the next release."""
+        if not world:
+            yield [], Counter()
+            return
+        (first, path), rest = world[0], world[1:]
+        there = first + len(path) == number
+        if leaving or not there:
+            for after, taken in self._goes_on(rest, number, rows, leaving=leaving):
+                yield [(first, path), *after], taken
+        if not there:
+            return
+        own = [self.releases[first + at][place][0] for at, place in enumerate(path)]
+        for place, (box, _) in enumerate(self.releases[number]):
+            if rows[place] and _meet([*own, box]):
+                for after, taken in self._goes_on(rest, number, rows - Counter([place]), leaving=leaving):
+                    yield [(first, (*path, place)), *after], taken + Counter([place])
+
+
+def _meet(boxes: Sequence[Sides]) -> bool:
+    """Whether boxes share a point."""
+    return all(max(lo for lo, _ in axis) <= min(hi for _, hi in axis) for axis in zip(*boxes, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sequester as sq
 from sequester.attacks import complementary, row_order
 from sequester.attacks.tracing import find as trace
 from sequester.history.load import load_histories
@@ -140,6 +141,19 @@ def test_figure_5_row_positions_do_not_matter_for_the_join():
     (history,) = load_histories(shuffled, policy())
     assert [finding.witness["joined"] for finding in complementary.find(history).findings] == UNIQUE
     assert row_order.find(history).findings == []
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_example_6_problem_links_though_it_is_no_sensitive_attribute(known):
+    columns = {**QUASI, "problem": {"role": "insensitive"}}
+    shuffled = [table(text).take(np.random.default_rng(seed).permutation(12)) for seed, text in enumerate((GT1, GT3))]
+    people = table(PT, person=True).drop_columns("problem")
+    found = sq.audit(shuffled, policy(**columns), against=["any"], population=[people, people] if known else None)
+    told = [finding for finding in found.findings if finding.attack == "complementary"]
+    assert [finding.witness["joined"] for finding in told] == UNIQUE
+    assert found.measures["complementary"] == 1
+    changing = policy(**{**QUASI, "problem": {"role": "insensitive", "changes": True}})
+    assert sq.audit(shuffled, changing, against=["any"]).holds
 
 
 def test_figure_4_people_found_in_the_boxes_of_figure_5_are_those_two_rows():

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from sequester import log
 from sequester.attacks.adversary import Knowledge, chosen_attacks
 from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
@@ -17,6 +19,7 @@ from sequester.attacks.pods.proof import REFUSED
 from sequester.attacks.registry import ATTACKS, attack_of
 from sequester.attacks.untried import Reason, Untried
 from sequester.domain.hierarchy import Codes
+from sequester.errors import DataError
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Rows
 from sequester.history.seats import Seats
@@ -26,13 +29,13 @@ from sequester.policy.words import amount
 from sequester.viewable import Viewable, in_report
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from sequester.attacks.belief import Believed
     from sequester.attacks.explain import Story
     from sequester.attacks.exposure import Noted
+    from sequester.attacks.target import Target
 
 Progress = Callable[[str, int, int], None]
 
@@ -47,6 +50,7 @@ class Audit(Viewable):
     decided, as the notes say: an audit with either does not hold, and nothing is published with it. `belief` says how
     sure somebody without prejudice could be, where that was asked or promised. `policy` is what was asked: its
     promises, against the adversaries that were tried. `nobody` are the ids of decoys, who cannot be exposed.
+    `target` is who was asked about, where that was one person: then nothing is said of anybody else.
     """
 
     findings: tuple[Finding, ...]
@@ -61,6 +65,7 @@ class Audit(Viewable):
     belief: tuple[Believed, ...] = ()
     nobody: frozenset[Any] = frozenset()
     policy: Policy | None = None
+    target: Target | None = None
 
     @property
     def holds(self) -> bool:
@@ -157,6 +162,7 @@ class Audit(Viewable):
             "notes": list(self.notes),
             **({} if self.pods is None else {"pods": dict(self.pods)}),
             **({"belief": [one.to_dict() for one in self.belief]} if self.belief else {}),
+            **({} if self.target is None else {"target": self.target.to_dict()}),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -182,6 +188,8 @@ def audit(  # noqa: PLR0913 - all but two by name
     show_values: bool = False,
     belief: bool = False,
     informed: bool = False,
+    target: Mapping[str, str] | None = None,
+    since: int = 1,
     progress: Progress | None = None,
 ) -> Audit:
     """Audit releases in order of publication, as files or frames with the columns as published.
@@ -193,8 +201,15 @@ def audit(  # noqa: PLR0913 - all but two by name
     the policy's; `knowledge` describes one by what she knows instead. `semantics="paper"` reads every attack as printed
     in its paper. `belief` asks how sure somebody without prejudice could be, also when some people's values are known;
     `informed`, how sure a reader who has learnt from the releases how values go with quasi-identifiers, and what
-    everybody's being in the table adds to that.
+    everybody's being in the table adds to that. `target` asks about one person only, by her quasi-identifiers and the
+    first release that has her (`since`): which rows may be hers (`Audit.target`), to somebody who has nothing but the
+    releases.
     """
+    if target is not None:
+        beside = {"population": population, "registered": registered, "against": against, "knowledge": knowledge}
+        if given := [name for name, value in beside.items() if value is not None]:
+            raise DataError(f"a target is looked for in the releases alone; leave out {', '.join(given)}")
+        return _of_target(releases, policy, target, since=since, show_values=show_values)
     from sequester.history.load import histories_of, is_written_differently, read_rows
     from sequester.history.membership import Membership, find_members, points_of
     from sequester.history.releases import read_releases
@@ -206,10 +221,10 @@ def audit(  # noqa: PLR0913 - all but two by name
     read = read_releases(held, policy, population=known, registered=registered, show_values=show_values)
     members = find_members(read)
     histories, rows = read_rows(read, members)
-    published = None
+    published, shown = None, None
     if members.rows is None and known:
         # With a population too, the published classes are judged as they are: knowing more is never knowing less.
-        published = histories_of(read, members.as_published(read))
+        published, shown = read_rows(read, members.as_published(read))
     elif is_written_differently(read, members):
         # Who has the finer cell is known from elsewhere; each release by itself still says what it says.
         published = histories_of(read, Membership.of_nobody(read))
@@ -218,6 +233,7 @@ def audit(  # noqa: PLR0913 - all but two by name
         policy,
         rows=rows,
         published=published,
+        shown=shown,
         registered=read.registered,
         against=policy.protect.against if against is None else against,
         knowledge=knowledge,
@@ -228,12 +244,47 @@ def audit(  # noqa: PLR0913 - all but two by name
     )
 
 
+def _of_target(
+    releases: Sequence[Any], policy: Policy, target: Mapping[str, str], *, since: int, show_values: bool
+) -> Audit:
+    """What the releases tell about one person."""
+    from sequester.attacks.target import Wanted, findings_of, look_for
+    from sequester.history.drift import bounded_by_cells
+    from sequester.history.label import Labels
+    from sequester.history.load import read_rows
+    from sequester.history.membership import Membership
+    from sequester.history.releases import read_releases
+
+    read = read_releases(releases, policy, target=target, show_values=show_values)
+    if not 1 <= since <= len(read):
+        raise DataError(f"`since` is {since}: name the first release with the target, from 1 to {len(read)}")
+    histories, rows = read_rows(read, Membership.of_nobody(read))
+    whole = None if rows is None else rows.counted
+    history = histories[0] if whole is None else whole
+    labels = Labels.of_history(history) if whole is None or rows is None else rows.labels
+    assert read.target is not None
+    lo, hi = (side[:, 0] for side in read.target)
+    told = np.array(bounded_by_cells(policy), np.bool_)
+    asked = look_for(history, Wanted(dict(target), lo, hi, told, since - 1, read.written), labels)
+    findings = tuple(findings_of(asked, history, labels))
+    return Audit(
+        findings=findings,
+        measures={"rows left": float(asked.left)},
+        tried=tuple(dict.fromkeys(("forward", "cross", "backward", *(finding.attack for finding in findings)))),
+        notes=(*read.notes, *asked.notes),
+        histories=(history,),
+        policy=policy,
+        target=asked,
+    )
+
+
 def audit_histories(  # noqa: PLR0913 - all but two by name
     histories: Sequence[History],
     policy: Policy,
     *,
     against: Sequence[str],
     published: Sequence[History] | None = None,
+    shown: Rows | None = None,
     rows: Rows | None = None,
     registered: NDArray[np.int32] | None = None,
     knowledge: Knowledge | None = None,
@@ -246,7 +297,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
 ) -> Audit:
     """Try every attack on every sensitive attribute, and on whole rows.
 
-    published   the histories for attacks that need no people, where they differ
+    published   the histories for attacks that need no people, where they differ, and whole rows of these: `shown`
     rows        what rows show beside a single attribute, where that is more
     registered  (quasi-identifiers, people) codes of a registration list
     seats       the pods of all releases, as their maker recorded them: where a check finds that they prove what an
@@ -286,10 +337,13 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
             progress(attack.name, number, len(attacks))
         alone = _needs_nobody(attack, registered=registered is not None)
         looked_at = histories if rows is None else attack.looks_at(histories, rows)
+        plain = published or ()
+        if shown is not None:
+            plain = attack.looks_at(plain, shown)
         # What a neighbor learns from the published classes alone, he learns with a population too.
-        again = published if published and attack.adversary == "neighbor" else ()
+        again = plain if attack.adversary == "neighbor" else ()
         with log.timed("attacks", f"attack {attack.name}", adversary=attack.adversary):
-            record.add(attack, asked, published if published and alone else looked_at, again=again)
+            record.add(attack, asked, plain if plain and alone else looked_at, again=again)
     if rows is not None and rows.counted is None:
         record.leave_out("neighbor", WHOLE_ROW, TOO_MANY_ROWS)
     if registered is not None and not any(attack.values == "transient" for attack in attacks):
@@ -306,7 +360,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         tried=tuple(record.tried),
         notes=tuple(dict.fromkeys(record.notes)),
         histories=(*histories, *(() if rows is None else (rows.people,))),
-        published=tuple(published or ()),
+        published=(*(published or ()), *(() if shown is None else (shown.people,))),
         unsolved=record.unsolved,
         pods=None if pods is None else pods.to_dict(),
         belief=told,

@@ -3,7 +3,8 @@
 A row of one release has one row of the other, with the same value and a box that meets its own, and then lies in the
 meet of both boxes. Where other classes cannot hold all rows of a kind, the rest are certain to be in the one left.
 That needs releases of the same data (every row has its row in the other) or of growing data (every row of the earlier
-one does); when people both came and left, joins prove nothing and the pair is passed over.
+one does); when people both came and left, joins prove nothing and the pair is passed over. Rows are matched by all of
+their cells that stay, insensitive ones included.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
-from sequester.attacks.attack import Attack, fewest
+from sequester.attacks.attack import Attack, attributes_and_rows, fewest
 from sequester.attacks.cracks.comparison import compare
 from sequester.attacks.finding import Finding, Result, Semantics
 from sequester.domain import notation
@@ -238,5 +239,6 @@ ATTACK = Attack(
     smallest=True,
     required=fewest,
     classes_only=True,
+    looks_at=attributes_and_rows,
     nothing=lambda history: "no row is certain to have its own row in another release",
 )

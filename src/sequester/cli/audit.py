@@ -28,6 +28,8 @@ $ sequester audit r1.csv r2.csv --against lifetime --registered everybody.csv
 
 $ sequester audit r1.csv r2.csv --report audit.html --findings findings.parquet
 
+$ sequester audit r1.csv r2.csv --target "Birthplace=France, Job=Lawyer" --since 1
+
 $ sequester audit --ledger hospital.ledger
 
 $ sequester audit --ledger hospital.ledger --against neighbor --k 10 --confidence 0.3
@@ -97,6 +99,16 @@ def audit(
     informed: Annotated[
         bool, typer.Option("--informed", help="How sure is a reader who has learnt from the releases?")
     ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="CELLS",
+            help='Which rows may be hers: "Birthplace=France, Job=Lawyer".',
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[int | None, typer.Option("--since", min=1, help="The first release with the target.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Read every attack as printed in its paper.")] = False,
     number: Annotated[int | None, typer.Option("--explain", min=1, help="Tell one finding as a story.")] = None,
     report: ReportFile = None,
@@ -124,6 +136,7 @@ def audit(
         raise typer.BadParameter(message, param_hint="--ledger")
     if audience == "public" and report is None:
         raise typer.BadParameter("is for the page: name it with --report", param_hint="--audience")
+    _refuse_beside_target(target, since, (ledger, population, registered, against, belief, paper, number))
     if every and format is not Format.JSON:
         raise typer.BadParameter("is for --format json; --findings writes all of them", param_hint="--all-findings")
     _refuse_places(report, findings, force=force)
@@ -131,6 +144,7 @@ def audit(
         raise typer.BadParameter("must be above 0", param_hint="--confidence")
 
     from sequester.attacks.audit import audit as run
+    from sequester.cli.target import parse_target, show_target
     from sequester.cli.terminal import progress, values_may_show
     from sequester.policy import Policy
     from sequester.publish.inquiry import with_bounds
@@ -159,6 +173,8 @@ def audit(
                 show_values=values_may_show(show_values),
                 belief=belief,
                 informed=informed,
+                target=None if target is None else parse_target(target, loaded),
+                since=since or 1,
                 progress=tell,
             )
     if number is not None and number > len(audited.findings):
@@ -171,6 +187,8 @@ def audit(
         _print_json(audited, number, most=None if every else _PRINTED)
     elif number is not None:
         _tell(audited, number)
+    elif audited.target is not None:
+        show_target(audited.target, audited)
     else:
         _show(audited)
     if not audited.holds:
@@ -184,6 +202,14 @@ def _of_ledger(ledger: str, policy: Policy, **question: Any) -> Audit:
 
     with read_ledger(Place.of(ledger, home=policy.path("."), series=policy.series)) as opened:
         return audit_ledger(opened, policy, **question)
+
+
+def _refuse_beside_target(target: str | None, since: int | None, beside: tuple[object, ...]) -> None:
+    if since is not None and target is None:
+        raise typer.BadParameter("is when a target joined: say who with --target", param_hint="--since")
+    if target is not None and any(beside):
+        message = "a target is looked for in the files of releases alone; leave other questions out"
+        raise typer.BadParameter(message, param_hint="--target")
 
 
 def _refuse_places(report: Path | None, findings: Path | None, *, force: bool) -> None:

@@ -26,7 +26,7 @@ _SLACK = 1e-12
 
 def links_of(policy: Policy) -> NDArray[np.bool_]:
     """Which quasi-identifiers are the same for a person in every release, and published so that this shows."""
-    told = _told(policy)
+    told = bounded_by_cells(policy)
     linking = [not a.changes and shown for a, shown in zip(policy.quasi_identifiers.values(), told, strict=True)]
     return np.array(linking, np.bool_)
 
@@ -34,7 +34,9 @@ def links_of(policy: Policy) -> NDArray[np.bool_]:
 def steps_of(policy: Policy) -> Floats:
     """(quasi-identifiers, 2) the least and the most change from one release to the next; NaN where nothing is known."""
     steps = np.full((len(policy.quasi_identifiers), 2), np.nan)
-    for place, (attribute, shown) in enumerate(zip(policy.quasi_identifiers.values(), _told(policy), strict=True)):
+    for place, (attribute, shown) in enumerate(
+        zip(policy.quasi_identifiers.values(), bounded_by_cells(policy), strict=True)
+    ):
         if isinstance(attribute.changes, Drift) and shown:
             steps[place] = attribute.changes.by
         elif not attribute.changes and shown:
@@ -42,7 +44,7 @@ def steps_of(policy: Policy) -> Floats:
     return steps
 
 
-def _told(policy: Policy) -> list[bool]:
+def bounded_by_cells(policy: Policy) -> list[bool]:
     """Whether cells bound the values behind them: midpoints do not."""
     midpoints = policy.output.numbers == "midpoint"
     return [not (midpoints and kind_of(attribute).numeric) for attribute in policy.quasi_identifiers.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,19 +14,28 @@ import numpy as np
 import pyarrow as pa
 
 from sequester.domain import notation
-from sequester.domain.hierarchy import Codes, Hierarchy
+from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.domain.plain import plain_codes, text_cells
 from sequester.errors import DataError, Problem
 from sequester.guarantees.requirement import Requirement
 from sequester.history.label import Plain
-from sequester.ingest.published import PublishedClasses, PublishedTable, classes_of, domains_of, exact_codes, open_table
+from sequester.ingest.published import (
+    PublishedClasses,
+    PublishedTable,
+    boxes_of,
+    classes_of,
+    domains_of,
+    exact_codes,
+    open_table,
+)
 from sequester.ingest.validate import amount
 from sequester.policy.model import Policy
 
 T = TypeVar("T")
 
 _LIST = "registration list"
+_TARGET = "target"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +45,7 @@ class Releases:
     sensitive   (sensitive attributes, rows) codes of every release
     population  tables of the people behind each release, empty when none are given
     registered  (quasi-identifiers, people) codes of a registration list, None when none is given
+    target      (quasi-identifiers, 1) sides of the box of a target, None when none is given
     plain       insensitive cells that do not change, of the rows of all releases one after the other
     """
 
@@ -49,10 +59,16 @@ class Releases:
     requirement: Requirement
     notes: tuple[str, ...]
     registered: Codes | None = None
+    target: tuple[Codes, Codes] | None = None
     plain: Plain = field(default_factory=Plain)
 
     def __len__(self) -> int:
         return len(self.tables)
+
+    def written(self, number: int, row: int) -> tuple[str, ...]:
+        """The quasi-identifiers of one row as they are published."""
+        columns = self.tables[number].quasi
+        return tuple(column.texts[code] if (code := column.index[row]) >= 0 else "" for column in columns)
 
     def __repr__(self) -> str:
         return f"<Releases: {len(self)}, {sum(table.rows for table in self.tables)} rows>"
@@ -64,12 +80,14 @@ def read_releases(
     *,
     population: Sequence[Any] | None = None,
     registered: Any | None = None,
+    target: Mapping[str, str] | None = None,
     names: Sequence[str] | None = None,
     show_values: bool = False,
 ) -> Releases:
     """Read releases, files or frames, in order of publication, and the population behind each if it is given.
 
-    `registered` is one table like those of the population, of all people who may be in any release. Domains that the
+    `registered` is one table like those of the population, of all people who may be in any release; `target` has cells
+    of one person's quasi-identifiers, as exact as they are known. Domains that the
     policy does not declare come from the cells of all these tables together, so that boxes of different releases can
     be compared. Everything that is wrong is in one DataError.
     """
@@ -90,12 +108,16 @@ def read_releases(
     behind = of_people.each(people, lambda source: _population(source, policy))
     of_list = Gathered([_LIST] if registered is not None else [], read.problems)
     listed = of_list.each([registered] if registered is not None else [], lambda source: _population(source, policy))
+    of_her = Gathered([_TARGET] if target is not None else [], read.problems)
+    asked = of_her.each([target] if target is not None else [], lambda cells: _target(cells, policy))
     read.check()
-    domains = domains_of(policy, *(table.quasi for table in (*tables, *behind, *listed)))
+    domains = domains_of(policy, *(table.quasi for table in (*tables, *behind, *listed, *asked)))
     sensitive_domains = domains_of(policy, *(table.sensitive for table in tables))
     published = read.each(tables, lambda table: classes_of(table, domains, show_values=show_values))
     sensitive = read.each(tables, lambda table: _sensitive(table, sensitive_domains, show_values=show_values))
     points = of_list.each(listed, lambda table: exact_codes(table.quasi, domains, show_values=show_values))
+    one = np.zeros(1, np.int64)
+    boxes = of_her.each(asked, lambda table: boxes_of(table, domains, first=one, show_values=show_values))
     read.check()
     requirement = Requirement.from_policy(policy, sensitive_domains)
     return Releases(
@@ -110,6 +132,7 @@ def read_releases(
         notes=tuple(_notes((*called, *of_list.names), (*tables, *listed), domains, requirement)),
         plain=_plain(tables, policy),
         registered=points[0] if points else None,
+        target=boxes[0] if boxes else None,
     )
 
 
@@ -161,6 +184,17 @@ def _population(source: Any, policy: Policy) -> PublishedTable:
     if table.person is None:
         raise DataError(Problem("is not in the table; say there who each row is about", column=policy.person))
     return table
+
+
+def _target(cells: Mapping[str, str], policy: Policy) -> PublishedTable:
+    """A table of one row; what is not known of her may be anything."""
+    names = list(policy.quasi_identifiers)
+    unknown = [name for name in cells if name not in names]
+    if unknown or not cells:
+        fix = f"name some of {', '.join(names)}"
+        raise DataError([Problem(f"is no quasi-identifier; {fix}", column=name) for name in unknown or ["nothing"]])
+    row = {name: [str(cells.get(name, EVERYTHING))] for name in names}
+    return open_table(pa.table(row), policy, sensitive=False)
 
 
 def _sensitive(table: PublishedTable, domains: Sequence[Hierarchy], *, show_values: bool) -> Codes:

@@ -5,6 +5,8 @@ be any person's of its class who has its label in some world (`pairs`): people w
 count like all others, and time has no direction. Rows with one label in one class cannot be told apart, so they have
 the same candidates. Fewer of them than are required of what is inferred is a finding.
 
+Where a population tells who is in which class and nobody's label is known, worlds are all ways to hand out the rows.
+
 Byun et al. trace the rows of the earlier release only, by the boxes; and where one of two equal rows is surely in one
 class and one in another (Figure 9 (ii)) they count each by itself. Neither is needed here: the rows of the later
 release, which are looked at too, are the ones that have so few candidates. What an owner's value is, more surely than
@@ -23,6 +25,7 @@ from sequester.attacks import words
 from sequester.attacks.attack import Attack, fewest
 from sequester.attacks.exposure import Noted
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers import unseen
 from sequester.attacks.solvers.index import Index
 from sequester.attacks.solvers.pairs import Known, Pairs, possible, shown_pairs, strike_out, too_large
 from sequester.history.history import History
@@ -56,8 +59,10 @@ def find(
         return find_as_printed(history)
     trajectories = history.trajectories
     shown = Labels.of_history(history) if labels is None else labels
-    if trajectories is None or len(history) < 2 or len(trajectories) == 0 or (shown.of[trajectories.of >= 0] < 0).any():
+    if trajectories is None or len(history) < 2 or len(trajectories) == 0:
         return Result([], None)
+    if (shown.of[trajectories.of >= 0] < 0).any():
+        return _find_unseen(history, shown)
     if trajectories.size.min() >= history.fewest:
         return Result([], float(trajectories.size.min()))
     known = Known.of(history, shown)
@@ -83,6 +88,33 @@ def find(
     unsolved = int(np.count_nonzero(few & open_ & (owners >= history.fewest)))
     told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
     return Noted(list(findings), float(owners.min()), (told,) if unsolved else (), unsolved=unsolved)
+
+
+def _find_unseen(history: History, labels: Labels) -> Result:
+    """The same where nobody's label is known, as Byun et al. have it: everybody's class is, from the raw tables U_i."""
+    if len(labels) != len(history.values):
+        return Result([], None)
+    known = Known.of_counts(history)
+    part = linked(known.path, known.classes)
+    pairs = shown_pairs(known, np.asarray((known.path >= 0).any(axis=1)))
+    alone = unseen.admitted(known, pairs)
+    left = pairs.take(np.logical_and.reduce(list(alone.values())))
+    reached, solved = unseen.possible(known, left, part)
+    open_ = known.candidates(left, ~solved) > 0
+    left = left.take(reached)
+    # Classes that do not have the people that the tables say are no classes of anybody.
+    inside = np.zeros(known.classes, np.bool_)
+    inside[known.path[known.path >= 0]] = True
+    judged = inside[known.key // known.labels]
+    owners = known.candidates(left)
+    if not judged.any() or (owners[judged] == 0).any():
+        return Result([], None)
+    exposed = np.flatnonzero(judged & (owners < history.fewest))
+    by_two = {two: known.candidates(pairs, mask) for two, mask in alone.items()}
+    findings = _Teller(history, labels, known, left).findings(exposed, owners, by_two)
+    unsolved = int(np.count_nonzero(open_ & judged & (owners >= history.fewest)))
+    told = f"tracing: {unsolved:,} rows are in parts too large to be solved, and were judged by every two releases only"
+    return Noted(list(findings), float(owners[judged].min()), (told,) if unsolved else (), unsolved=unsolved)
 
 
 class _Teller:
