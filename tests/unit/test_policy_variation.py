@@ -54,7 +54,7 @@ def test_keys_that_go_with_another_method_are_left_out() -> None:
 
 
 def test_options_of_the_same_method_stay() -> None:
-    policy = rules(method={"name": "pods", "leaving": 0.1})
+    policy = rules(method={"name": "pods", "blind": True})
     assert varied(policy, {"k": 7}).method == policy.method
     assert varied(policy, {"k": 7.0}, method="pods").protect.k == 7
 

@@ -92,7 +92,6 @@ class PodTask:
     decoys    at most this share of rows is about nobody, but for what a promise cannot do without
     lineage   most people linked through pods; None: no limit
     barred    (records, labels) what cannot be, as everybody knows; None: nothing is
-    leaving   the share of people who are expected to leave each time, before that is known; None: it is not
     one_type  whether all pods of a class have the same labels (m-invariance)
     seed      of everything that is drawn
     part_of_many  whether these are a few of many people, and to be dealt with by the same quick loops
@@ -112,7 +111,6 @@ class PodTask:
     barred: NDArray[np.bool_] | None = None
     blind: bool = False
     one_type: bool = False
-    leaving: float | None = None
     seed: int = 0
     part_of_many: bool = False
 

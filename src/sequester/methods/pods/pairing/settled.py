@@ -44,9 +44,8 @@ def settled(task: PodTask, people: Singles) -> Benches:
 
 
 def _stay(task: PodTask, people: Singles) -> bool:
-    """Whether hardly anybody leaves, as far as is known."""
-    leaving = people.leaving if task.before.pods else task.leaving
-    return leaving is not None and leaving <= _LEAVING
+    """Whether hardly anybody leaves, as earlier releases tell; of the first nothing is known."""
+    return bool(task.before.pods) and people.leaving <= _LEAVING
 
 
 def _within_bounds(task: PodTask, label: Integers) -> NDArray[np.bool_]:
