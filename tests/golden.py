@@ -197,7 +197,6 @@ def cases() -> dict[str, Case]:
         "three seats": _pods(protect__confidence=0.34),
         "one type": _pods(method={"name": "pods", "classes": "one-type"}),
         "blind": _pods(method={"name": "pods", "blind": True}),
-        "leaving": _pods(method={"name": "pods", "leaving": 0.0}, protect__inferred=4),
         "impossible": _pods(impossible=[{"town": "Hof", "illness": "gout"}]),
         "whole rows": replace(_pods(), columns=(*three, "ward")),
         "many people": replace(_pods(), many=True),

@@ -47,6 +47,7 @@ class Panel:
     seed: int = FIRST_SEED
     barred: frozenset[tuple[int, int]] = frozenset()
     inferred: int = 2
+    people: int = 1
 
     def bounds(self) -> LabelBounds:
         answers, shares = [], []
@@ -72,6 +73,7 @@ class Panel:
                 "lineage": self.lineage,
                 "decoys": self.decoys,
                 "inferred": self.inferred,
+                "people": self.people,
                 "barred": can if self.barred else None,
             }
             codes = np.array([self.places[number][who] for who in here], np.int32).T
@@ -208,8 +210,8 @@ def wrong(story: Story) -> list[str]:
                 found.append("fewer than k rows")
             if any(row.like != place for row in here):
                 found.append("a decoy that looks like somebody in another class")
-            if all(row.person is None for row in here):
-                found.append("a class without people")
+            if sum(row.person is not None for row in here) < min(panel.people, len(panel.present[number])):
+                found.append("fewer people in a class than promised")
             box = [(min(side), max(side)) for side in zip(*(row.codes for row in here), strict=True)]
             if box != list(zip(made.lo[:, place].tolist(), made.hi[:, place].tolist(), strict=True)):
                 found.append("a box that is not its rows'")
@@ -343,4 +345,5 @@ def panels(
         lineage=draw(st.sampled_from([None, m, 2 * m])) if capped else None,
         decoys=draw(st.sampled_from([0.0, 0.05, 0.4, 0.9])),
         seed=FIRST_SEED + draw(st.integers(0, 99)),
+        people=draw(st.integers(1, 3)),
     )

@@ -102,7 +102,7 @@ def test_a_loss_is_that_of_people(tmp_path: Path) -> None:
 
 
 def test_one_person_and_one_value_are_published_beside_decoys(tmp_path: Path) -> None:
-    policy = rules(attributes__value__hierarchy={"Any": ["a", "b", "c", "d"]}, protect__k=3)
+    policy = rules(attributes__value__hierarchy={"Any": ["a", "b", "c", "d"]}, protect__k=3, protect__people=1)
     one = Panel({"id": ["p0"], "age": [40], "sex": ["f"], "value": ["a"]}, [[0], [0]])
     release, _ = publish(opened(tmp_path / "one", policy), one.tables())
     assert release.table.num_rows >= 3
@@ -171,7 +171,9 @@ def test_every_row_has_one_weight_however_many_people_its_class_has(tmp_path: Pa
     assert release.folder is not None
     facts = json.loads((release.folder / "release.json").read_text())
     assert facts["records"] == plan.records
-    assert {"people", "pods", "decoys"}.isdisjoint(facts)
+    assert {"pods", "decoys"}.isdisjoint(facts)
+    # Of a class only what it must have is told.
+    assert (facts["people"], facts["fewest_people"]) == (plan.people, 2)
     assert facts["weight"] == pytest.approx(plan.people / plan.records, abs=1e-6)
     members = release.members()["class"].to_numpy()
     people = np.bincount(members[members >= 0], minlength=len(plan.candidate.classes))

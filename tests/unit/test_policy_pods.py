@@ -304,7 +304,7 @@ def _said(**keys: Any) -> tuple[str, str, str]:
 
 def test_what_pods_promise_is_said_in_words() -> None:
     promised, missing, think = _said()
-    assert "Every class has at least 5 rows; some may be decoys" in promised
+    assert "Every class has at least 5 rows, of which 3 people or more; the others may be decoys" in promised
     assert "No set of fewer than 5 people (decoys count)" in promised
     assert "At most 8 people hang together" in promised
     assert "works it backwards" in missing

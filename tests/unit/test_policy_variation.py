@@ -54,7 +54,7 @@ def test_keys_that_go_with_another_method_are_left_out() -> None:
 
 
 def test_options_of_the_same_method_stay() -> None:
-    policy = rules(method={"name": "pods", "leaving": 0.1})
+    policy = rules(method={"name": "pods", "blind": True})
     assert varied(policy, {"k": 7}).method == policy.method
     assert varied(policy, {"k": 7.0}, method="pods").protect.k == 7
 
@@ -96,7 +96,7 @@ def test_what_promises_as_much_is_known(numbers: dict[str, float], as_much: bool
 
 def test_every_number_says_what_it_promises() -> None:
     assert {name: one.more for name, one in KNOBS.items()} == {
-        "k": 1, "confidence": -1, "inferred": 1, "lineage": -1, "belief": -1, "l": 1, "decoys": 0,
+        "k": 1, "confidence": -1, "people": 1, "inferred": 1, "lineage": -1, "belief": -1, "l": 1, "decoys": 0,
     }  # fmt: skip
 
 

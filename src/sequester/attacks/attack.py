@@ -46,6 +46,7 @@ class Setting:
     registered  (quasi-identifiers, people) codes of a registration list
     labels      what rows show beside a single attribute, where that is more
     pods        those that were checked and hold; `decoy` says who is nobody, to somebody who knows the true totals
+    nobody      who of everybody is a decoy, as the maker recorded it
     """
 
     policy: Policy
@@ -54,6 +55,7 @@ class Setting:
     labels: Labels | None
     pods: PodProof | None = None
     decoy: NDArray[np.bool_] | None = None
+    nobody: NDArray[np.bool_] | None = None
     before: Audited | None = None
     beliefs: Beliefs = field(kw_only=True)
 

@@ -329,6 +329,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         labels=None if rows is None else rows.labels,
         pods=held,
         decoy=_decoys(seats, knowledge, histories[0]),
+        nobody=None if seats is None or len(seats.decoy) != len(histories[0].people) else seats.decoy,
         before=None if held is None else before,
         beliefs=beliefs,
     )

@@ -78,6 +78,31 @@ def _finding(
     )
 
 
+def _few_people(history: History, asked: Setting) -> Result | None:
+    """Classes with fewer people than are promised, where decoys are among their rows; None without any."""
+    fewest, findings, people = asked.policy.fewest_people, [], _Members(history)
+    if asked.nobody is None or asked.semantics == "paper":
+        return None
+    for number, release in enumerate(history.releases[asked.since("k") :], asked.since("k")):
+        member = release.known_member
+        count = np.bincount(member[(member >= 0) & ~asked.nobody], minlength=len(release))
+        findings += [
+            Finding(
+                attack="k",
+                adversary="outsider",
+                releases=(number + 1,),
+                required=float(fewest),
+                observed=float(count[where]),
+                classes=((number + 1, where + 1),),
+                people=people.of(number, where),
+                witness={"rows": int(release.size[where]), "people": int(count[where])},
+                attribute=history.attribute,
+            )
+            for where in np.flatnonzero(count < fewest).tolist()
+        ]
+    return Result(findings) if findings else None
+
+
 class _Members:
     """The people of classes, where they are known; each release is sorted once."""
 
@@ -115,6 +140,7 @@ def _declare(declared: Declaration, title: str) -> Attack:
         required=declared.required,
         releases=1,
         classes_only=True,
+        besides=_few_people if declared.name == "k" else lambda history, asked: None,
         nothing=lambda history: UNPROMISED,
     )
 

@@ -42,4 +42,7 @@ def tell_plainly(finding: Finding, history: History) -> str:
     if "bound" in finding.witness:
         allowed = f"{finding.witness['bound']} allows {share(finding.required)}"
         return f"Of the class below, {share(finding.observed)} have {finding.value}, and {allowed}."
+    if "people" in finding.witness and finding.attack == "k":
+        told = f"{people(finding.observed)} among its {finding.witness['rows']:,} rows; the others are decoys"
+        return f"The class below has {told}, and {people(finding.required)} must be in every class."
     return f"The classes below reach {finding.observed:g}, and {finding.required:g} is required."

@@ -31,9 +31,10 @@ def show_measurement(screen: Console, measured: Measurement) -> None:
         if measured.people is None
         else f" ({many(measured.records - measured.people, 'decoy', 'decoys')} among them)"
     )
-    figures.add_row("records", f"{measured.records:,} published{decoys}, {left_out}")
-    each, who = measured.records / measured.classes, "people" if measured.people is None else "records"
-    figures.add_row("classes", f"{measured.classes:,} of {measured.k:,} or more {who}, {each:.3g} on average")
+    figures.add_row("rows", f"{measured.records:,} published{decoys}, {left_out}")
+    each = measured.records / measured.classes
+    people = "" if measured.fewest_people is None else f", {measured.fewest_people:,} or more of them people"
+    figures.add_row("classes", f"{measured.classes:,} of {measured.k:,} or more rows{people}; {each:.3g} on average")
     for name, figure in (("k", measured.k), ("confidence", measured.confidence), ("l", measured.l), ("t", measured.t)):
         if figure is not None:
             figures.add_row(name, number(figure))
@@ -142,9 +143,9 @@ def add_pods(facts: Table, pods: PodFigures | None, rows: int) -> None:
         return
     must = f"; at least {pods.needed:,} must be" if pods.needed else ""
     share = f"{pods.decoys / rows:.1%} of the rows are about nobody{must}"
-    facts.add_row(
-        "decoys", f"{pods.decoys:,}: {share}; every class has {many(pods.fewest, 'person', 'people')} or more"
-    )
+    facts.add_row("decoys", f"{pods.decoys:,}: {share}")
+    fewest = many(pods.fewest, "person", "people")
+    facts.add_row("people", f"every class has {fewest} or more beside its decoys; {pods.promised:,} must be")
     hang = (
         f"the values of {many(pods.largest, 'person', 'people')} at most hang together, {number(pods.mean)} on average"
     )

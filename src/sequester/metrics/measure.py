@@ -66,7 +66,8 @@ class Measurement(Viewable):
 
     `t` uses each view's own distance (the policy's, or its default); all distances are in `sensitive`. They are None
     without a sensitive attribute. `suppressed` counts the original's records that the table lacks. `people` are the
-    records that are about somebody, where others are decoys: what was lost is theirs, all else is about records.
+    records that are about somebody, where others are decoys, and `fewest_people` those of the class that has fewest;
+    both are None where there are no decoys, or nobody can tell. What was lost is theirs, all else is about records.
     """
 
     records: int
@@ -82,6 +83,7 @@ class Measurement(Viewable):
     suppressed: int = 0
     query_error: float | None = None
     people: int | None = None
+    fewest_people: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -93,6 +95,7 @@ class Measurement(Viewable):
         return {
             "records": self.records,
             **({} if self.people is None else {"people": self.people}),
+            **({} if self.fewest_people is None else {"fewest_people": self.fewest_people}),
             "classes": self.classes,
             "suppressed": self.suppressed,
             "k": self.k,
@@ -221,7 +224,13 @@ def assess_classes(  # noqa: PLR0913 - all but two by name
         sensitive=spreads,
         suppressed=suppressed,
         people=None if people is None else int(np.count_nonzero(people)),
+        fewest_people=None if people is None else _fewest_people(published, people),
     )
+
+
+def _fewest_people(published: PublishedClasses, people: NDArray[np.bool_]) -> int:
+    """People of the class that has fewest."""
+    return int(np.bincount(published.member[people], minlength=len(published)).min())
 
 
 def _lost(

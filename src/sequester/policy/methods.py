@@ -114,12 +114,6 @@ class Pods(Strict):
         "mixed",
         description="Pods with any values in one class, or only with the same, as in m-invariance; more loss.",
     )
-    leaving: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Share of people who will leave from release to release, for the first one; then it is known.",
-    )
 
 
 class Static(Strict):

@@ -185,6 +185,17 @@ class Policy(Strict, Viewable):
         return self.protect.lineage or max(8, 2 * seats_of(self.model_dump()))
 
     @property
+    def fewest_people(self) -> int:
+        """Fewest people of a class: only pods have rows about nobody."""
+        k, people = self.protect.k, self.protect.people
+        if not isinstance(self.method, Pods):
+            return k
+        if people is None:
+            # A class of one type is small whatever is done: few people have the same values to share.
+            return 1 if self.method.classes == "one-type" else -(-k // 2)
+        return people
+
+    @property
     def consent(self) -> tuple[str, Consent] | None:
         """The column that says whether a person agrees, and how it does."""
         return next(((name, a) for name, a in self.attributes.items() if isinstance(a, Consent)), None)

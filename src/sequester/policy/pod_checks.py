@@ -24,7 +24,7 @@ ONLY_PODS: dict[KeyPath, str] = {
 
 def pod_checks(raw: Mapping[str, Any]) -> list[Issue]:
     """Everything that is wrong with the keys of pods, and between them and others."""
-    issues = [*_inferred(raw), *_impossible(raw)]
+    issues = [*_inferred(raw), *_people(raw), *_impossible(raw)]
     if method_of(raw) == "pods":
         return [*issues, *_numbers(raw), *_beside(raw), *_changing(raw)]
     for path, why in ONLY_PODS.items():
@@ -89,6 +89,19 @@ def _inferred(raw: Mapping[str, Any]) -> Iterator[Issue]:
         yield (
             ("protect", "inferred"),
             "is about several releases, and nobody in against holds these: add insider or neighbor, or leave it out",
+        )
+
+
+def _people(raw: Mapping[str, Any]) -> Iterator[Issue]:
+    people, k = at(raw, ("protect", "people")), at(raw, ("protect", "k"))
+    if not isinstance(people, int):
+        return
+    if isinstance(k, int) and people > k:
+        yield ("protect", "people"), f"is more than k, the rows of a class: write at most {k:,}, or a larger k"
+    if method_of(raw) == "pods" and people > 1 and at(raw, ("method", "classes")) == "one-type":
+        yield (
+            ("protect", "people"),
+            "is not kept by classes of one type, where somebody may be alone with decoys: leave it out, or use mixed",
         )
 
 

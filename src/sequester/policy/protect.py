@@ -64,7 +64,14 @@ class Lifetime(Strict):
 class Protect(Strict):
     """What is promised."""
 
-    k: int = Field(ge=1, le=LARGEST, description="Every class has at least k people.")
+    k: int = Field(ge=1, le=LARGEST, description="Every class has at least k rows.")
+    people: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST,
+        description="pods: every class has at least so many people, whatever decoys are among its rows; default half "
+        "of k, rounded up.",
+    )
     confidence: Fraction | dict[str, Fraction] | None = Field(
         None,
         description="Nobody is tied to one sensitive value with more than this; per value, '*' for the others.",
@@ -155,11 +162,12 @@ def options_of(model: type[Strict]) -> dict[str, type[Strict]]:
 
 
 def _say_k(policy: Policy) -> Iterator[str]:
-    if policy.method.name == "pods":
-        decoys = "; some may be decoys, rows about nobody that look like any other"
-        yield f"Every class has at least {amount(policy.protect.k, 'row')}{decoys}."
+    k, fewest = policy.protect.k, policy.fewest_people
+    if fewest < k:
+        decoys = "the others may be decoys, rows about nobody that look like any other"
+        yield f"Every class has at least {amount(k, 'row')}, of which {people(fewest)} or more; {decoys}."
     else:
-        yield f"Every class has at least {people(policy.protect.k)}."
+        yield f"Every class has at least {people(k)}."
 
 
 def _say_confidence(policy: Policy) -> Iterator[str]:

@@ -33,6 +33,7 @@ class Knob:
 KNOBS: Mapping[str, Knob] = {
     "k": Knob(("protect", "k"), 1, whole=True),
     "confidence": Knob(("protect", "confidence"), -1),
+    "people": Knob(("protect", "people"), 1, whole=True),
     "inferred": Knob(("protect", "inferred"), 1, whole=True),
     "lineage": Knob(("protect", "lineage"), -1, whole=True),
     "belief": Knob(("protect", "belief"), -1),
@@ -88,6 +89,8 @@ def promises_as_much(policy: Policy, numbers: Numbers, *, method: str | None = N
 
 def own_number(policy: Policy, name: str) -> Any:
     """What a policy has itself; None where it promises nothing, and no number where it differs by value or column."""
+    if name == "people":
+        return policy.fewest_people
     if name == "inferred":
         return policy.protect.fewest
     if name == "lineage":

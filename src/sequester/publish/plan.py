@@ -76,7 +76,7 @@ class PodFigures:
     decoys     rows about nobody; `needed` of them must be, whatever the classes: a value is too frequent, or people are
                fewer than k. `ever`: how many decoys all releases had so far
     pods       groups that share their values out
-    fewest     fewest people in a class
+    fewest     fewest people in a class; `promised`: fewest that every class must have
     lineages   groups of people whose values hang together, `largest` and `mean` their people, over all releases
     returners  people who came back to their seats
     facts      about the choice among pods, by name
@@ -91,6 +91,7 @@ class PodFigures:
     largest: int
     mean: float
     returners: int
+    promised: int = 1
     facts: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod

@@ -159,6 +159,7 @@ def pods_of(candidate: Candidate, price: Price) -> PodFigures | None:
         largest=int(people.max()),
         mean=float(people.mean()),
         returners=len(candidate.census.returners),
+        promised=candidate.judged.policy.fewest_people,
         facts={**({} if seated is None else seated.made.facts), **price.others},
     )
 

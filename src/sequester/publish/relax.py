@@ -132,6 +132,8 @@ def _steps(policy: Policy, key: str, snapshot: Snapshot) -> Found:
             yield from _number(("protect", "k"), protect.k, _fewer(protect.k))
         case ["protect", "inferred"]:
             yield from _number(("protect", "inferred"), protect.fewest, 2 if protect.fewest > 2 else None)
+        case ["protect", "people"]:
+            yield from _number(("protect", "people"), policy.fewest_people, 1 if policy.fewest_people > 1 else None)
         case ["protect", "lineage"] if policy.linked is not None:
             yield from _number(("protect", "lineage"), policy.linked, 2 * policy.linked)
         case ["protect", ("confidence" | "alpha" | "belief") as name]:

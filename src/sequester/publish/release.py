@@ -124,6 +124,9 @@ class Release(Viewable):
         if self.policy.output.numbers == "midpoint":
             # Midpoints read as exact numbers: what they lose cannot be seen from the table.
             measured["loss"] = {name: loss for name, loss in measured["loss"].items() if name in _SIZES}
+        if self.measurement.people is not None:
+            # How many people the class with fewest has is not told, only how many it must have.
+            measured |= {"people": self.measurement.people, "fewest_people": self.policy.fewest_people}
         measured["promises"] = [
             {**promise, "about": "each release", "against": "outsider"} for promise in measured["promises"]
         ]

@@ -214,7 +214,8 @@ def explain(error: GuaranteeError, census: Census, brief: Brief) -> GuaranteeErr
             causes.append(replace(cause, required=outcome.required, observed=outcome.observed))
     if not causes:
         required, observed = (one if isinstance(one, int | float) else None for one in (error.required, error.observed))
-        keys = ("protect.lineage",) if error.guarantee == "lineage" else all_keys(policy)
+        own = error.guarantee in ("lineage", "people")
+        keys = (f"protect.{error.guarantee}",) if own else all_keys(policy)
         causes = [Cause("refused", error.guarantee, required=required, observed=observed, keys=keys)]
     return error.explained(causes)
 

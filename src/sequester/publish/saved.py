@@ -142,6 +142,7 @@ _FIELDS: dict[str, Test] = {
             **dict.fromkeys(("decoys", "needed", "ever", "pods", "fewest", "lineages", "largest"), _is_count),
             mean=_is_figure,
             returners=_is_count,
+            promised=_is_count,
             facts=_named(_is_figure),
         )
     ),

@@ -130,6 +130,7 @@ def _check_lineages(seats: Seats, policy: Policy) -> None:
 def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats] | None = None) -> SeatedTable:
     """The records of a table in pods and classes, beside those published before, and decoys with all their cells."""
     policy, people = brief.policy, len(snapshot)
+    _refuse_few(policy, people)
     _refuse_telling(snapshot, policy)
     if _is_blind(brief):
         _refuse_unlisted(policy)
@@ -149,6 +150,7 @@ def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats]
         before=Seats.none() if before is None else before[1],
         label_before=labelled.before,
         k=_rows_of_a_class(brief, labelled.bounds, people),
+        people=policy.fewest_people,
         inferred=policy.protect.fewest,
         decoys=policy.decoys,
         lineage=policy.linked,
@@ -165,9 +167,29 @@ def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats]
     records = with_current_cells(records, policy, decoy, classes.member, seed=brief.draws)
     records = with_current_values(records, policy, decoy, classes.member, seed=brief.draws)
     # Pods bound values that stay; what else is promised of a class is kept by larger ones.
-    while len(bad := failing(brief.requirement, classes, records.sensitive)) and len(classes) > 1:
+    while len(bad := _failing(brief, classes, records, decoy)) and len(classes) > 1:
         classes = brief.printed(join(classes, records.quasi_domains, dict.fromkeys(bad.tolist())), records)
     return SeatedTable(records, classes, task, seated, max(labelled.needed, policy.protect.k - people))
+
+
+def _failing(brief: Brief, classes: Classes, records: Snapshot, decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The classes that do not keep what is promised of single releases, or have too few people."""
+    people = np.bincount(classes.member[~decoy], minlength=len(classes))
+    few = np.flatnonzero(people < brief.policy.fewest_people)
+    return np.union1d(failing(brief.requirement, classes, records.sensitive), few)
+
+
+def _refuse_few(policy: Policy, people: int) -> None:
+    """Stop where even one class of the whole table has too few people."""
+    fewest = policy.fewest_people
+    if 0 < people < fewest:
+        raise GuaranteeError(
+            f"the table, or a part of it, has fewer than the {fewest:,} people that every class must have; collect "
+            "more, or promise less with protect.people. Nothing was published.",
+            guarantee="people",
+            required=fewest,
+            observed=people,
+        )
 
 
 def _with_decoys(snapshot: Snapshot, labelled: Labelled, made: MadePods) -> Snapshot:

@@ -92,6 +92,7 @@ def internal_blocks(inside: Inside) -> list[Block]:
                 (facts["people"], "people"),
                 (facts["rows"], "rows"),
                 (facts["classes"], "classes"),
+                ((inside.summaries[-1].get("pods") or {}).get("fewest"), "fewest people in a class"),
                 (inside.findings.exposed.total.people, "people exposed by all releases together"),
                 (facts["loss"], "loss of people (NCP, 0 to 1)"),
             )

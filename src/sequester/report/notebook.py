@@ -106,9 +106,11 @@ def _plan(plan: Plan) -> Iterator[Block]:
     by_pods = plan.pods is not None
     yield Cards(
         (
-            (plan.people if by_pods else plan.records, "people" if by_pods else "records"),
+            (plan.records, "rows"),
+            (plan.people if by_pods else None, "people"),
             (plan.decoys if by_pods else None, "decoys"),
             (plan.classes, "classes"),
+            (None if plan.pods is None else plan.pods.fewest, "fewest people in a class"),
             *((number, _CHANGES[name]) for name, number in vars(plan.change).items() if number),
             *((number, _WAITING[name]) for name, number in vars(plan.waiting).items() if number and name in _WAITING),
         )
@@ -175,9 +177,11 @@ def _measurement(measurement: Measurement) -> Iterator[Block]:
 def _measured(measurement: Measurement, title: str) -> Iterator[Block]:
     yield Cards(
         (
-            (measurement.people if measurement.people is not None else measurement.records, _who(measurement)),
+            (measurement.records, "rows"),
+            (measurement.people, "people"),
             (measurement.classes, "classes"),
             (measurement.k, "fewest rows in a class"),
+            (measurement.fewest_people, "fewest people in a class"),
             (measurement.confidence, "largest share of a value"),
         )
     )
@@ -193,10 +197,6 @@ def _measured(measurement: Measurement, title: str) -> Iterator[Block]:
     if rows:
         yield Grid(("promise", "required", "reached", "result"), tuple(rows), f"What is promised of {title}")
     yield Grid(("loss", "number"), tuple(measurement.loss.items()), f"What was lost by {title}")
-
-
-def _who(measurement: Measurement) -> str:
-    return "records" if measurement.people is None else "people"
 
 
 def _audit(audit: Audit) -> Iterator[Block]:

@@ -87,11 +87,12 @@ def _lead(facts: Mapping[str, Any]) -> str:
 
 
 def _cards(facts: Mapping[str, Any]) -> Cards:
-    least = "fewest people in a class" if "weight" not in facts else "fewest rows in a class"
     figures: list[tuple[Any, str]] = [
         (facts["records"], "rows"),
+        (facts.get("people"), "people"),
         (facts["classes"], "classes"),
-        (facts["k"], least),
+        (facts["k"], "fewest rows in a class"),
+        (facts.get("fewest_people"), "people in every class, or more"),
         (facts["confidence"], "largest confidence in one release"),
         (facts["loss"].get("ncp"), "loss (NCP, 0 to 1)"),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,13 +97,13 @@ def _singles(task: PodTask, types: Types, place: Places) -> Singles:
 
 
 def _leaving(task: PodTask) -> float:
-    """The share of people of the last release who are not in this one."""
-    if not task.before.pods:
-        return 0.0
-    last = (task.before.pods[-1] >= 0) & ~task.before.decoy
-    here = np.zeros(len(last), np.bool_)
+    """The share of people of a release who are not in the next, over all so far and this one."""
+    before = task.before
+    here = np.zeros(len(before), np.bool_)
     here[task.person[task.person >= 0]] = True
-    return int((last & ~here).sum()) / max(int(last.sum()), 1)
+    tables = [*((pods >= 0) & ~before.decoy for pods in before.pods), here]
+    left = sum(int((one & ~other).sum()) for one, other in pairwise(tables))
+    return left / max(sum(int(one.sum()) for one in tables[:-1]), 1)
 
 
 def _beside(task: PodTask, types: Types, people: Singles, benches: Benches) -> Benches:

@@ -25,7 +25,7 @@ def _seating(task: Task) -> PodTask:
         raise AssertionError("pods need to know what rows show beside their boxes")
     options = task.options
     one_type = options.classes == "one-type"
-    return replace(task.seating, blind=options.blind, one_type=one_type, leaving=options.leaving)
+    return replace(task.seating, blind=options.blind, one_type=one_type)
 
 
 def _other_decoys(task: Task, classes: Classes) -> Mapping[str, float]:

@@ -109,9 +109,9 @@ def classes_of(task: PodTask, types: Types, people: Singles, benches: Benches, *
 def _grouped_quickly(task: PodTask, people: Singles, seated: _Seated, shown: Integers) -> Integers:
     """The class of every row, of many people; `shown` is every row's label."""
     if task.accompanied:
-        need = max(task.k, task.inferred)
-        return group_types_of_many(people.place, seated.pod, seated.kind, shown, need)
-    return group_many(people.place, seated.pod, task.k)
+        least = task.least._replace(rows=max(task.k, task.inferred))
+        return group_types_of_many(people.place, seated.pod, seated.kind, shown, least)
+    return group_many(people.place, seated.pod, task.least)
 
 
 def _grouped(
@@ -127,10 +127,10 @@ def _grouped(
     real = np.arange(len(pod)) < records
     where = np.vstack([people.place, people.place[_like(pod, records)]])
     if task.one_type:
-        return group_types(where, real, pod, key, task.k, seated.kind)
+        return group_types(where, real, pod, key, task.least, seated.kind)
     if task.accompanied:
-        return group_company(where, real, pod, key, shown, task.k, task.inferred)
-    return group(where, real, pod, key, task.k)
+        return group_company(where, real, pod, key, shown, task.least, task.inferred)
+    return group(where, real, pod, key, task.least)
 
 
 def _numbered(keys: Integers) -> Integers:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.seats import Seats
+from sequester.methods.pods.classes.shelf_kernels import Least
 
 Numbers = NDArray[np.int32]
 
@@ -88,11 +89,10 @@ class PodTask:
     label     per record, everything permanent that its row shows beside the box
     person    per record, its person among those before, -1 for one who is new
     before    everybody published so far, decoys included; `label_before` their labels, in the same numbering
-    k         fewest rows of a class; `inferred`: of anything inferred across releases
+    k         fewest rows of a class, and `people` fewest people; `inferred`: rows of anything inferred across releases
     decoys    at most this share of rows is about nobody, but for what a promise cannot do without
     lineage   most people linked through pods; None: no limit
     barred    (records, labels) what cannot be, as everybody knows; None: nothing is
-    leaving   the share of people who are expected to leave each time, before that is known; None: it is not
     one_type  whether all pods of a class have the same labels (after m-invariance)
     seed      of everything that is drawn
     part_of_many  whether these are a few of many people, and to be dealt with by the same quick loops
@@ -106,19 +106,24 @@ class PodTask:
     before: Seats
     label_before: Numbers
     k: int
+    people: int = 1
     inferred: int = 2
     decoys: float = 0.05
     lineage: int | None = None
     barred: NDArray[np.bool_] | None = None
     blind: bool = False
     one_type: bool = False
-    leaving: float | None = None
     seed: int = 0
     part_of_many: bool = False
 
     def __len__(self) -> int:
         """Number of records."""
         return len(self.label)
+
+    @property
+    def least(self) -> Least:
+        """What every class keeps."""
+        return Least(self.k, self.people)
 
     @property
     def accompanied(self) -> bool:

@@ -88,6 +88,7 @@ def measurement_of_parts(made: Sequence[MadePart]) -> Measurement:
         sensitive={},
         suppressed=sum(part.suppressed for part in parts),
         people=None if parts[0].people is None else sum(people),
+        fewest_people=_over(min, [part.fewest_people for part in parts]),
     )
 
 
@@ -112,6 +113,7 @@ def pods_of_parts(made: Sequence[MadePart]) -> PodFigures | None:
     return PodFigures(
         **{name: sum(getattr(one, name) for one in pods) for name in ("decoys", "needed", "ever", "pods", "returners")},
         fewest=min((one.fewest for one in pods if one.pods), default=0),
+        promised=max(one.promised for one in pods),
         lineages=lineages,
         largest=max(one.largest for one in pods),
         mean=sum(one.mean * one.lineages for one in pods) / max(lineages, 1),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
 from sequester.methods.pods.classes.cut_kernels import cut_pods
+from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes
 from sequester.methods.pods.task import PodTask
 
 Integers = NDArray[np.int64]
@@ -99,7 +100,8 @@ def nearest_groups(place: NDArray[np.float64], rank: Integers, size: int) -> Int
     left, begin = np.argsort(rank), 0
     while len(left) >= size:
         spot = place[left]
-        leaf = cut_pods(spot, spot, np.ones(len(left), np.int64), size).astype(np.int64)
+        each = np.ones(len(left), np.int64)
+        leaf = cut_pods(PodBoxes(spot, spot, each, each), Least(size, size)).astype(np.int64)
         count = np.bincount(leaf)
         middle = np.column_stack([np.bincount(leaf, weights=axis) / count for axis in spot.T])
         order = np.lexsort((np.arange(len(left)), np.abs(spot - middle[leaf]).sum(1), leaf))

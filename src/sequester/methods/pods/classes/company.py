@@ -15,7 +15,7 @@ from sequester.methods.pods.classes.company_kernels import (
     split_classes,
 )
 from sequester.methods.pods.classes.grouping import exchanged, pod_boxes
-from sequester.methods.pods.classes.shelf_kernels import PodBoxes, shelve
+from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes, shelve
 from sequester.methods.pods.pairing.benches import Benches
 
 Integers = NDArray[np.int64]
@@ -38,7 +38,7 @@ _ANY = 1e3
 
 
 def group_company(
-    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, label: Integers, k: int, need: int
+    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, label: Integers, least: Least, need: int
 ) -> tuple[Integers, Integers]:
     """The class of every row, and its pod after people have changed places.
 
@@ -53,16 +53,16 @@ def group_company(
         if turn:
             of_pod = np.empty(len(boxes.size), np.int64)
             of_pod[pod] = member
-        _settle(of_pod, boxes, shown, (k, need), prices)
+        _settle(of_pod, boxes, shown, (*least, need), prices)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
-        member, pod, moved = exchanged(of_pod[pod], place, real, pod, key)
+        member, pod, moved = exchanged(of_pod[pod], place, real, pod, key, least.people)
         if not moved and turn:
             break
     return member, pod
 
 
 def _settle(
-    of_pod: Integers, boxes: PodBoxes, label: Integers, asked: tuple[int, int], prices: tuple[float, ...]
+    of_pod: Integers, boxes: PodBoxes, label: Integers, asked: tuple[int, int, int], prices: tuple[float, ...]
 ) -> None:
     """Join classes and move pods at rising prices, until nothing is lacking that can be had. Changes `of_pod`."""
     near, count = _near_pods(boxes, label), len(of_pod)

@@ -46,9 +46,10 @@ class Company(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What classes must have: rows, and company of every label; and the price of each row that is lacking."""
+    """What classes must have: rows, people, and company of every label; and the price of each that is lacking."""
 
     k: int
+    people: int
     company: int
     price: float
 
@@ -118,7 +119,7 @@ def _short(rows: int, asked: Asked) -> int:
 @helper
 def _few(rows: int, people: int, asked: Asked) -> int:
     """Rows that a class lacks whatever they show; one without people counts as if it had none."""
-    return 0 if rows == 0 else max(0, asked.k - (rows if people else 0))
+    return 0 if rows == 0 else max(0, asked.k - (rows if people else 0), asked.people - people)
 
 
 @helper
@@ -348,7 +349,9 @@ def _best_split(company: Company, asked: Asked, here: int, free: int, room: Rank
         _rank(company, room, count, axis)
         for at in range(count - 1):
             move(room.ranked[at], free, member, shelves, boxes)
-            if shelves.rows[free] < asked.k or shelves.rows[here] < asked.k:
+            if _few(shelves.rows[free], shelves.people[free], asked) or _few(
+                shelves.rows[here], shelves.people[here], asked
+            ):
                 continue
             then = width_of(free, -1, -1, shelves, boxes) * shelves.people[free]
             then += width_of(here, -1, -1, shelves, boxes) * shelves.people[here]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
+from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -51,25 +52,26 @@ def _grow(low: Places, high: Places, pod: int, room: _SplitRoom) -> float:
 
 
 @helper
-def _best_cut(low: Places, high: Places, size: Integers, own: Integers, k: int, room: _SplitRoom) -> tuple[int, int]:
+def _best_cut(boxes: PodBoxes, own: Integers, least: Least, room: _SplitRoom) -> tuple[int, int]:
     """The axis (-1: none) and the number of pods on the left of the cut that loses least. Changes `room`."""
+    low, high, size, people = boxes.low, boxes.high, boxes.size, boxes.people
     best, best_axis, best_at = np.inf, -1, 0
     for axis in range(low.shape[1]):
         ranked = _by_place(low, high, own, axis)
         _clear(room)
-        rows = 0
+        rows, about = 0, 0
         for at in range(own.size - 1, 0, -1):
             pod = own[ranked[at]]
-            rows += size[pod]
+            rows, about = rows + size[pod], about + people[pod]
             width = _grow(low, high, pod, room)
-            room.after[at] = width * rows if rows >= k else np.inf
+            room.after[at] = width * rows if rows >= least.rows and about >= least.people else np.inf
         _clear(room)
-        rows = 0
+        rows, about = 0, 0
         for at in range(own.size - 1):
             pod = own[ranked[at]]
-            rows += size[pod]
+            rows, about = rows + size[pod], about + people[pod]
             width = _grow(low, high, pod, room)
-            if rows < k or room.after[at + 1] == np.inf:
+            if rows < least.rows or about < least.people or room.after[at + 1] == np.inf:
                 continue
             lost = width * rows + room.after[at + 1]
             if lost < best - _LESS:
@@ -78,8 +80,9 @@ def _best_cut(low: Places, high: Places, size: Integers, own: Integers, k: int, 
 
 
 @kernel
-def cut_pods(low: Places, high: Places, size: Integers, k: int) -> NDArray[np.int32]:
-    """Cut pods, each with a box (pods, attributes) and rows, into classes of at least k rows; every pod's class."""
+def cut_pods(boxes: PodBoxes, least: Least) -> NDArray[np.int32]:
+    """Cut pods into classes that are large enough; every pod's class."""
+    low, high, size = boxes.low, boxes.high, boxes.size
     pods, axes = low.shape
     member, order = np.zeros(pods, np.int32), np.arange(pods)
     room = _SplitRoom(np.empty(axes), np.empty(axes), np.empty(pods))
@@ -91,8 +94,8 @@ def cut_pods(low: Places, high: Places, size: Integers, k: int) -> NDArray[np.in
         for pod in own:
             rows += size[pod]
         axis, at = -1, 0
-        if rows >= 2 * k:
-            axis, at = _best_cut(low, high, size, own, k, room)
+        if rows >= 2 * least.rows:
+            axis, at = _best_cut(boxes, own, least, room)
         if axis < 0:
             for pod in own:
                 member[pod] = classes

@@ -71,14 +71,16 @@ def _class_width(rows: ClassRows, cls: int, skip: int, add: int) -> float:
 
 
 @helper
-def _try_places(rows: ClassRows, one: int, other: int) -> int:
+def _try_places(rows: ClassRows, one: int, other: int, fewest: int) -> int:
     """Let two rows change places if less is lost then; returns whether they did."""
     member, people, width, pod, at = rows.member, rows.people, rows.width, rows.pod, rows.at
     here, there = member[one], member[other]
     if here == there or not (rows.real[one] or rows.real[other]):
         return 0
-    first, second = _class_width(rows, here, one, other), _class_width(rows, there, other, one)
     more = np.int64(rows.real[other]) - np.int64(rows.real[one])
+    if (more < 0 and people[here] <= fewest) or (more > 0 and people[there] <= fewest):
+        return 0
+    first, second = _class_width(rows, here, one, other), _class_width(rows, there, other, one)
     now = width[here] * people[here] + width[there] * people[there]
     if first * (people[here] + more) + second * (people[there] - more) >= now - _LESS:
         return 0
@@ -93,7 +95,7 @@ def _try_places(rows: ClassRows, one: int, other: int) -> int:
 
 
 @helper
-def _change_places(rows: ClassRows, mates: Seatmates, place: int, last: int) -> int:
+def _change_places(rows: ClassRows, mates: Seatmates, place: int, last: int, fewest: int) -> int:
     """Whoever is at this place of the order tries everybody behind her, or those who are near; returns how often."""
     one, columns = mates.order[place], mates.near.shape[1]
     moved = 0
@@ -101,13 +103,16 @@ def _change_places(rows: ClassRows, mates: Seatmates, place: int, last: int) -> 
         other = mates.near[one, step] if columns else mates.order[place + 1 + step]
         if other < 0:
             break
-        moved += _try_places(rows, one, other)
+        moved += _try_places(rows, one, other, fewest)
     return moved
 
 
 @kernel
-def exchange(rows: ClassRows, mates: Seatmates, passes: int) -> int:
-    """People with the same seat change places while that loses less; returns how often. Changes `rows`."""
+def exchange(rows: ClassRows, mates: Seatmates, fewest: int, passes: int) -> int:
+    """People with the same seat change places while that loses less; returns how often. Changes `rows`.
+
+    A class of no more than the `fewest` people gives nobody away for a row about nobody.
+    """
     for cls in range(rows.width.size):
         rows.width[cls] = _class_width(rows, cls, -1, -1)
     changed = 0
@@ -116,7 +121,7 @@ def exchange(rows: ClassRows, mates: Seatmates, passes: int) -> int:
         for seat in range(mates.begin.size - 1):
             last = mates.begin[seat + 1]
             for place in range(mates.begin[seat], last):
-                moved += _change_places(rows, mates, place, last)
+                moved += _change_places(rows, mates, place, last, fewest)
         changed += moved
         if moved == 0:
             break

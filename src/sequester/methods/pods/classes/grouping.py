@@ -9,7 +9,7 @@ from sequester.methods.pods.classes.boxes import boxes_of
 from sequester.methods.pods.classes.cut_kernels import cut_pods
 from sequester.methods.pods.classes.exchange_kernels import ClassRows, Seatmates, exchange
 from sequester.methods.pods.classes.share_kernels import open_classes, rotate_pods, share_pods
-from sequester.methods.pods.classes.shelf_kernels import PodBoxes, sharing
+from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes, sharing
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -34,7 +34,7 @@ _MANY = 200_000
 
 
 def group(
-    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, k: int, *, rounds: int = 3
+    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, least: Least, *, rounds: int = 3
 ) -> tuple[Integers, Integers]:
     """The class of every row, and its pod after people have changed places.
 
@@ -47,15 +47,15 @@ def group(
     for turn in range(rounds):
         boxes = pod_boxes(place, real, pod)
         if turn == 0:
-            of_pod = cut_pods(boxes.low, boxes.high, boxes.size, k).astype(np.int64)
+            of_pod = cut_pods(boxes, least).astype(np.int64)
         else:
             of_pod = np.empty(len(boxes.size), np.int64)
             of_pod[pod] = member
-            of_pod = _split(of_pod, boxes, k)
-        _share(of_pod, boxes, k, again=_AGAIN if len(pod) <= _MANY else 0, passes=_passes(len(pod)))
+            of_pod = _split(of_pod, boxes, least)
+        _share(of_pod, boxes, least, again=_AGAIN if len(pod) <= _MANY else 0, passes=_passes(len(pod)))
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
         member = of_pod[pod].astype(np.int64)
-        member, pod, moved = exchanged(member, place, real, pod, key)
+        member, pod, moved = exchanged(member, place, real, pod, key, least.people)
         if not moved and turn:
             break
     return member, pod
@@ -66,28 +66,32 @@ def _passes(rows: int) -> int:
     return 6 if rows <= _FEW else 2
 
 
-def _share(of_pod: Integers, boxes: PodBoxes, k: int, *, again: int, passes: int) -> None:
+def _share(of_pod: Integers, boxes: PodBoxes, least: Least, *, again: int, passes: int) -> None:
     """Move pods, open classes and turn pods round three of them. Changes `of_pod`."""
     near, pods = _near(boxes), len(of_pod)
-    share_pods(sharing(of_pod, boxes, near), k, passes)
+    came = np.empty((pods, 2), np.int64)
+    share_pods(sharing(of_pod, boxes, near), least, passes)
     for _ in range(again):
         classes = int(of_pod.max()) + 1
-        changed = open_classes(sharing(of_pod, boxes, near, spare=pods), classes, k, np.empty((pods, 2), np.int64))
-        changed += rotate_pods(sharing(of_pod, boxes, near), k)
+        changed = open_classes(sharing(of_pod, boxes, near, spare=pods), classes, least, came)
+        changed += rotate_pods(sharing(of_pod, boxes, near), least)
         if not changed:
             break
-        share_pods(sharing(of_pod, boxes, near), k, passes)
+        share_pods(sharing(of_pod, boxes, near), least, passes)
 
 
 def exchanged(
-    member: Integers, place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers
+    member: Integers, place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, fewest: int
 ) -> tuple[Integers, Integers, int]:
-    """Classes and pods of all rows after people with the same key have changed places, and how often they did."""
+    """Classes and pods of all rows after people with the same key have changed places, and how often they did.
+
+    fewest  people that a class keeps
+    """
     order = np.argsort(key, kind="stable").astype(np.int64)
     begin = np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(order)).astype(np.int64)
     near = np.zeros((len(pod), 0), np.int64) if len(pod) <= _FEW else _fitting(place, real, member, key)
     rows = _rows(member.astype(np.int64), place, real, pod.copy())
-    moved = exchange(rows, Seatmates(order, begin, near), _passes(len(pod)))
+    moved = exchange(rows, Seatmates(order, begin, near), fewest, _passes(len(pod)))
     return rows.member, rows.pod, moved
 
 
@@ -102,13 +106,13 @@ def _rows(member: Integers, place: Places, real: NDArray[np.bool_], pod: Integer
     return ClassRows(member, pod, order, start, at, place, real, people, np.empty(classes))
 
 
-def _split(of_pod: Integers, boxes: PodBoxes, k: int) -> Integers:
+def _split(of_pod: Integers, boxes: PodBoxes, least: Least) -> Integers:
     """Classes that have become large enough, cut again."""
     rows = np.bincount(of_pod, weights=boxes.size)
     into, classes = of_pod.copy(), len(rows)
-    for cls in np.flatnonzero(rows >= 2 * k).tolist():
+    for cls in np.flatnonzero(rows >= 2 * least.rows).tolist():
         own = np.flatnonzero(of_pod == cls)
-        part = cut_pods(boxes.low[own], boxes.high[own], boxes.size[own], k)
+        part = cut_pods(PodBoxes(boxes.low[own], boxes.high[own], boxes.size[own], boxes.people[own]), least)
         into[own] = np.where(part == 0, cls, classes + part)
         classes += int(part.max()) + 1
     return np.unique(into, return_inverse=True)[1].ravel().astype(np.int64)

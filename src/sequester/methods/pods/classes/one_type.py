@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.classes.grouping import group
+from sequester.methods.pods.classes.shelf_kernels import Least
 from sequester.methods.pods.pairing.benches import Benches
 
 Integers = NDArray[np.int64]
@@ -18,19 +19,19 @@ Places = NDArray[np.float64]
 
 
 def group_types(
-    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, k: int, kind: Integers
+    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, least: Least, kind: Integers
 ) -> tuple[Integers, Integers]:
     """As `group`, of the rows of each type (`kind`, per row) apart."""
     member, found = np.empty(len(pod), np.int64), pod.copy()
     classes = 0
     for one in np.unique(kind).tolist():
         rows = np.flatnonzero(kind == one)
-        if len(rows) < 2 * k:
+        if len(rows) < 2 * least.rows:
             member[rows] = classes
             classes += 1
             continue
         pods, own = np.unique(pod[rows], return_inverse=True)
-        into, moved = group(place[rows], real[rows], own.ravel().astype(np.int64), key[rows], k)
+        into, moved = group(place[rows], real[rows], own.ravel().astype(np.int64), key[rows], least)
         member[rows], found[rows] = classes + into, pods[moved]
         classes += int(into.max()) + 1
     return member, found

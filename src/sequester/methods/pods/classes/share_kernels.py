@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.pods.classes.shelf_kernels import Sharing, lost, move
+from sequester.methods.pods.classes.shelf_kernels import Least, Sharing, keeps, lost, move
 
 Integers = NDArray[np.int64]
 
@@ -25,17 +25,23 @@ def _move(pods: Sharing, pod: int, to: int) -> None:
 
 
 @helper
+def _keeps(pods: Sharing, cls: int, out: int, into: int, least: Least) -> bool:
+    enough: bool = keeps(cls, out, into, least, pods.shelves, pods.boxes)
+    return enough
+
+
+@helper
 def _measure_all(pods: Sharing) -> None:
     for cls in range(pods.lost.size):
         pods.lost[cls] = lost(pods, cls, -1, -1)
 
 
 @helper
-def _better_place(pods: Sharing, pod: int, k: int) -> tuple[int, int]:
+def _better_place(pods: Sharing, pod: int, least: Least) -> tuple[int, int]:
     """The class where a pod loses least, and the pod that leaves it in exchange; -1 for none."""
-    member, rows, size, now = pods.member, pods.shelves.rows, pods.boxes.size, pods.lost
+    member, now = pods.member, pods.lost
     here = member[pod]
-    left = lost(pods, here, pod, -1)
+    left, may_leave = lost(pods, here, pod, -1), _keeps(pods, here, pod, -1, least)
     best, best_to, best_back = -_LESS, -1, -1
     for place in range(pods.near.shape[1]):
         other = pods.near[pod, place]
@@ -45,13 +51,13 @@ def _better_place(pods: Sharing, pod: int, k: int) -> tuple[int, int]:
         if to == here:
             continue
         both = now[here] + now[to]
-        if rows[here] - size[pod] >= k:
+        if may_leave:
             gain = left + lost(pods, to, -1, pod) - both
             if gain < best:
                 best, best_to, best_back = gain, to, -1
         third = pods.shelves.head[to]
         while third >= 0:
-            if rows[here] - size[pod] + size[third] >= k and rows[to] - size[third] + size[pod] >= k:
+            if _keeps(pods, here, pod, third, least) and _keeps(pods, to, third, pod, least):
                 gain = lost(pods, here, pod, third) + lost(pods, to, third, pod) - both
                 if gain < best:
                     best, best_to, best_back = gain, to, third
@@ -60,15 +66,15 @@ def _better_place(pods: Sharing, pod: int, k: int) -> tuple[int, int]:
 
 
 @kernel
-def share_pods(pods: Sharing, k: int, passes: int) -> int:
-    """Move pods to near classes, or exchange two; classes keep k rows. Returns how often; changes `pods`."""
+def share_pods(pods: Sharing, least: Least, passes: int) -> int:
+    """Move pods to near classes, or exchange two; classes stay large enough. Returns how often; changes `pods`."""
     _measure_all(pods)
     changed = 0
     for _ in range(passes):
         moved = 0
         for pod in range(pods.member.size):
             here = pods.member[pod]
-            to, back = _better_place(pods, pod, k)
+            to, back = _better_place(pods, pod, least)
             if to < 0:
                 continue
             moved += 1
@@ -83,21 +89,21 @@ def share_pods(pods: Sharing, k: int, passes: int) -> int:
 
 
 @helper
-def _best_turn(pods: Sharing, one: int, k: int) -> tuple[int, int]:
+def _best_turn(pods: Sharing, one: int, least: Least) -> tuple[int, int]:
     """Whom a pod replaces, and whom that replaces, where it loses least; -1 for nobody.
 
     The third is a pod that comes back, or -1 - the class in which the second just stays.
     """
-    member, near, size, rows, now = pods.member, pods.near, pods.boxes.size, pods.shelves.rows, pods.lost
+    member, near, now = pods.member, pods.near, pods.lost
     home = member[one]
-    left = lost(pods, home, one, -1)
+    left, may_leave = lost(pods, home, one, -1), _keeps(pods, home, one, -1, least)
     best, second, third = -_LESS, -1, -1
     for place in range(near.shape[1]):
         two = near[one, place]
         if two < 0:
             break
         next_ = member[two]
-        if next_ == home or rows[next_] - size[two] + size[one] < k:
+        if next_ == home or not _keeps(pods, next_, two, one, least):
             continue
         so_far = lost(pods, next_, two, one) - now[home] - now[next_]
         for other in range(near.shape[1]):
@@ -107,11 +113,11 @@ def _best_turn(pods: Sharing, one: int, k: int) -> tuple[int, int]:
             last = member[three]
             if last in (home, next_):
                 continue
-            if rows[home] - size[one] >= k:
+            if may_leave:
                 gain = so_far + left + lost(pods, last, -1, two) - now[last]
                 if gain < best:
                     best, second, third = gain, two, -1 - last
-            if rows[home] - size[one] + size[three] < k or rows[last] - size[three] + size[two] < k:
+            if not (_keeps(pods, home, one, three, least) and _keeps(pods, last, three, two, least)):
                 continue
             gain = so_far + lost(pods, last, three, two) - now[last]
             if gain < best:
@@ -122,8 +128,8 @@ def _best_turn(pods: Sharing, one: int, k: int) -> tuple[int, int]:
 
 
 @kernel
-def rotate_pods(pods: Sharing, k: int) -> int:
-    """Pass pods on along three near classes; classes keep k rows. Returns how often; changes `pods`."""
+def rotate_pods(pods: Sharing, least: Least) -> int:
+    """Pass pods on along three near classes; classes stay large enough. Returns how often; changes `pods`."""
     _measure_all(pods)
     turned = 0
     for one in range(pods.member.size):
@@ -131,7 +137,7 @@ def rotate_pods(pods: Sharing, k: int) -> int:
         # Whoever widens nothing has no reason to go.
         if lost(pods, home, one, -1) >= pods.lost[home] - _LESS:
             continue
-        two, three = _best_turn(pods, one, k)
+        two, three = _best_turn(pods, one, least)
         if two < 0:
             continue
         turned += 1
@@ -147,7 +153,7 @@ def rotate_pods(pods: Sharing, k: int) -> int:
 
 
 @helper
-def _next_to_come(pods: Sharing, first: int, opened: int, k: int) -> int:
+def _next_to_come(pods: Sharing, first: int, opened: int, least: Least) -> int:
     """The pod near the first whose coming costs least: it widens the new class, and is no longer in its own."""
     best, nearest = np.inf, -1
     for place in range(pods.near.shape[1]):
@@ -155,7 +161,7 @@ def _next_to_come(pods: Sharing, first: int, opened: int, k: int) -> int:
         if pod < 0:
             break
         here = pods.member[pod]
-        if here == opened or pods.shelves.rows[here] - pods.boxes.size[pod] < k:
+        if here == opened or not _keeps(pods, here, pod, -1, least):
             continue
         spared = lost(pods, here, -1, -1) - lost(pods, here, pod, -1)
         cost = lost(pods, opened, -1, pod) - spared
@@ -165,16 +171,15 @@ def _next_to_come(pods: Sharing, first: int, opened: int, k: int) -> int:
 
 
 @kernel
-def open_classes(pods: Sharing, classes: int, k: int, came: Integers) -> int:
-    """Open classes, of k rows as every other keeps. Returns how many; changes `pods`.
+def open_classes(pods: Sharing, classes: int, least: Least, came: Integers) -> int:
+    """Open classes, as large as every other stays. Returns how many; changes `pods`.
 
     classes  how many there are; behind them there is room for more
     came     (pods, 2) room for who came, and from which class
     """
-    rows = pods.shelves.rows
     opened = classes
     for first in range(pods.member.size):
-        if rows[pods.member[first]] - pods.boxes.size[first] < k:
+        if not _keeps(pods, pods.member[first], first, -1, least):
             continue
         gain, count, pod = 0.0, 0, first
         while pod >= 0:
@@ -183,10 +188,10 @@ def open_classes(pods: Sharing, classes: int, k: int, came: Integers) -> int:
             came[count, 0], came[count, 1] = pod, here
             count += 1
             _move(pods, pod, opened)
-            if rows[opened] >= k:
+            if _keeps(pods, opened, -1, -1, least):
                 break
-            pod = _next_to_come(pods, first, opened, k)
-        if rows[opened] >= k and lost(pods, opened, -1, -1) < gain - _LESS:
+            pod = _next_to_come(pods, first, opened, least)
+        if _keeps(pods, opened, -1, -1, least) and lost(pods, opened, -1, -1) < gain - _LESS:
             opened += 1
         else:
             for at in range(count):

@@ -17,6 +17,13 @@ Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
 
+class Least(NamedTuple):
+    """What every class keeps: so many rows, and so many of them about somebody."""
+
+    rows: int
+    people: int
+
+
 class PodBoxes(NamedTuple):
     """Pods to be put into classes.
 
@@ -74,6 +81,18 @@ def move(pod: int, to: int, member: Integers, shelves: Shelves, boxes: PodBoxes)
     shelves.people[here] -= boxes.people[pod]
     shelves.people[to] += boxes.people[pod]
     member[pod] = to
+
+
+@helper
+def keeps(cls: int, out: int, into: int, least: Least, shelves: Shelves, boxes: PodBoxes) -> bool:
+    """Whether a class is large enough without one of its pods and with another; -1: none."""
+    rows, people = shelves.rows[cls], shelves.people[cls]
+    if out >= 0:
+        rows, people = rows - boxes.size[out], people - boxes.people[out]
+    if into >= 0:
+        rows, people = rows + boxes.size[into], people + boxes.people[into]
+    enough: bool = rows >= least.rows and people >= least.people
+    return enough
 
 
 @helper

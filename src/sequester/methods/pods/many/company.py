@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sequester.methods.pods.classes.boxes import boxes_of
 from sequester.methods.pods.classes.company import labels_of
+from sequester.methods.pods.classes.shelf_kernels import Least
 from sequester.methods.pods.many.grouping import group_many
 
 Integers = NDArray[np.int64]
@@ -21,20 +22,21 @@ _APART = 64.0
 """How far apart classes are put that do not have the label which is looked for."""
 
 
-def group_types_of_many(place: Places, pod: Integers, kind: Integers, label: Integers, need: int) -> Integers:
+def group_types_of_many(place: Places, pod: Integers, kind: Integers, label: Integers, least: Least) -> Integers:
     """The class of every row; `place` is of the people, who come first, `kind` the type of every row.
 
-    need  fewest rows of a class, and of the company of every label
+    least  of a class; its rows are those of the company of every label, too
     """
     member = np.full(len(pod), -1, np.int64)
     order = np.argsort(kind, kind="stable")
     classes = 0
     for rows in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
-        if len(rows) < need:
+        people = rows[rows < len(place)]
+        if len(rows) < least.rows or len(people) < least.people:
             continue
         own = np.unique(pod[rows], return_inverse=True)[1].ravel()
-        people = rows[rows < len(place)]
-        into = group_many(place[people], own, need) if len(people) and len(rows) >= 2 * need else np.zeros_like(rows)
+        many = len(people) and len(rows) >= 2 * least.rows
+        into = group_many(place[people], own, least) if many else np.zeros_like(rows)
         member[rows] = classes + into
         classes += int(into.max()) + 1
     rest = np.flatnonzero(member < 0)

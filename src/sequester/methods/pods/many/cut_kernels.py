@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
+from sequester.methods.pods.classes.shelf_kernels import Least
 
 Integers = NDArray[np.int64]
 Boxes = NDArray[np.float32]
@@ -32,7 +33,7 @@ class Bins(NamedTuple):
     """Room for one run: its box and that of its centers (in the second half), and what is in every bin of every axis.
 
     scale        per axis, bins per length
-    rows         (axes, bins) rows
+    rows, people (axes, bins) rows, and those about somebody
     left, right  (axes, bins) the largest and the least of the pods
     """
 
@@ -40,11 +41,12 @@ class Bins(NamedTuple):
     most: Boxes
     scale: Boxes
     rows: Integers
+    people: Integers
     left: Boxes
     right: Boxes
 
 
-def cut_many(box: Boxes, weight: NDArray[np.int32], k: int) -> tuple[Integers, Integers]:
+def cut_many(box: Boxes, weight: NDArray[np.int32], least: Least) -> tuple[Integers, Integers]:
     """The order of the pods in which those of one class stand together, and where each class begins.
 
     Changes the order of these too:
@@ -53,9 +55,9 @@ def cut_many(box: Boxes, weight: NDArray[np.int32], k: int) -> tuple[Integers, I
     """
     order = np.arange(len(box))
     ends = np.array([0, len(box)])
-    ends = np.append(np.sort(cut_runs(box, weight, order, ends, _PART, k)), len(box))
+    ends = np.append(np.sort(cut_runs(box, weight, order, ends, _PART, least)), len(box))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        parts = pool.map(lambda at: cut_runs(box, weight, order, ends[at : at + 2], 0, k), range(len(ends) - 1))
+        parts = pool.map(lambda at: cut_runs(box, weight, order, ends[at : at + 2], 0, least), range(len(ends) - 1))
         return order, np.sort(np.concatenate(list(parts)))
 
 
@@ -76,41 +78,43 @@ def _bounds(box: Boxes, start: int, stop: int, step: int, bins: Bins) -> None:
 
 @helper
 def _count(box: Boxes, weight: Weights, start: int, stop: int, step: int, bins: Bins) -> None:
-    """Rows, the largest and the least of the pods in every bin of every axis. Changes `bins`."""
+    """Rows, people, the largest and the least of the pods in every bin of every axis. Changes `bins`."""
     axes, least, scale = box.shape[1] // 2, bins.least, bins.scale
-    rows, left, right = bins.rows, bins.left, bins.right
+    rows, people, left, right = bins.rows, bins.people, bins.left, bins.right
     for axis in range(axes):
         for number in range(_BINS):
-            rows[axis, number], left[axis, number], right[axis, number] = 0, -np.inf, np.inf
+            rows[axis, number], people[axis, number] = 0, 0
+            left[axis, number], right[axis, number] = -np.inf, np.inf
     for at in range(start, stop, step):
         for axis in range(axes):
             low, high = box[at, axis], box[at, axes + axis]
             number = int((low + high - least[axes + axis]) * scale[axis])
             rows[axis, number] += weight[at, 0]
+            people[axis, number] += weight[at, 1]
             left[axis, number] = max(left[axis, number], high)
             right[axis, number] = min(right[axis, number], low)
 
 
 @helper
-def _best(bins: Bins, enough: int) -> tuple[int, int]:
-    """The axis and the bin behind which a cut shortens ranges most, with enough rows on both sides; -1 for none."""
+def _best(bins: Bins, enough: Least) -> tuple[int, int]:
+    """The axis and the bin behind which a cut shortens ranges most, with enough of both on both sides; -1 for none."""
     rows, left, right, least, most = bins.rows, bins.left, bins.right, bins.least, bins.most
     axes = rows.shape[0]
-    total = 0
+    total, everybody = 0, 0
     for number in range(_BINS):
-        total += rows[0, number]
+        total, everybody = total + rows[0, number], everybody + bins.people[0, number]
     best, best_axis, best_bin = 0.0, -1, -1
     for axis in range(axes):
         for number in range(_BINS - 2, -1, -1):
             right[axis, number] = min(right[axis, number], right[axis, number + 1])
         full = min(most[axis] - least[axis], 1.0)
-        below, reached = 0, -np.inf
+        below, people, reached = 0, 0, -np.inf
         for number in range(_BINS - 1):
-            below += rows[axis, number]
+            below, people = below + rows[axis, number], people + bins.people[axis, number]
             reached = max(reached, left[axis, number])
-            if below < enough or rows[axis, number] == 0:
+            if below < enough.rows or people < enough.people or rows[axis, number] == 0:
                 continue
-            if total - below < enough:
+            if total - below < enough.rows or everybody - people < enough.people:
                 break
             kept = below * min(reached - least[axis], 1.0)
             kept += (total - below) * min(most[axis] - right[axis, number + 1], 1.0)
@@ -147,7 +151,7 @@ def _sides(
 
 @helper
 def _choose(
-    box: Boxes, weight: Weights, start: int, stop: int, step: int, k: int, bins: Bins
+    box: Boxes, weight: Weights, start: int, stop: int, step: int, least: Least, bins: Bins
 ) -> tuple[int, int, float, float]:
     """The cut of a run by some of its pods: axis (-1: none), bin, and how a center becomes a bin. Changes `bins`."""
     axes = box.shape[1] // 2
@@ -156,13 +160,13 @@ def _choose(
         wide = bins.most[axes + one] - bins.least[axes + one]
         bins.scale[one] = (_BINS - 0.01) / wide if wide > 0 else 0.0
     _count(box, weight, start, stop, step, bins)
-    axis, last = _best(bins, k)
+    axis, last = _best(bins, least)
     return axis, last, bins.least[axes + axis], bins.scale[axis]
 
 
 @kernel
-def cut_runs(box: Boxes, weight: Weights, order: Integers, ends: Integers, coarse: int, k: int) -> Integers:
-    """Cut runs of pods while both sides have k rows; returns where runs begin. Changes all three.
+def cut_runs(box: Boxes, weight: Weights, order: Integers, ends: Integers, coarse: int, least: Least) -> Integers:
+    """Cut runs of pods while both sides are large enough; returns where runs begin. Changes all three.
 
     ends    where each run begins, and the end of the last
     coarse  runs of at most so many pods are left as they are, for other threads
@@ -172,6 +176,7 @@ def cut_runs(box: Boxes, weight: Weights, order: Integers, ends: Integers, coars
         np.empty(2 * axes, np.float32),
         np.empty(2 * axes, np.float32),
         np.empty(axes, np.float32),
+        np.empty((axes, _BINS), np.int64),
         np.empty((axes, _BINS), np.int64),
         np.empty((axes, _BINS), np.float32),
         np.empty((axes, _BINS), np.float32),
@@ -188,12 +193,12 @@ def cut_runs(box: Boxes, weight: Weights, order: Integers, ends: Integers, coars
             top -= 1
             start, stop, total = stack[top, 0], stack[top, 1], stack[top, 2]
             middle = start
-            if total >= 2 * k and stop - start > coarse and top < _DEEP:
+            if total >= 2 * least.rows and stop - start > coarse and top < _DEEP:
                 step = max((stop - start) // _SEEN, 1)
-                cut = _choose(box, weight, start, stop, step, k, bins)
+                cut = _choose(box, weight, start, stop, step, least, bins)
                 if cut[0] < 0 and step > 1:
                     # What no few pods tell, all of them may.
-                    cut = _choose(box, weight, start, stop, 1, k, bins)
+                    cut = _choose(box, weight, start, stop, 1, least, bins)
                 if cut[0] >= 0:
                     middle, below = _sides(box, weight, order, start, stop, cut)
             if middle <= start or middle >= stop:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
+from sequester.methods.pods.classes.shelf_kernels import Least
 
 Integers = NDArray[np.int64]
 Boxes = NDArray[np.float32]
@@ -77,12 +78,14 @@ def bound_pods(place: NDArray[np.float64], pod: Integers, seen: NDArray[np.bool_
         seen[one] = True
 
 
-def share_many(pods: PodRuns, k: int, shift: int, worth: float) -> Integers:
+def share_many(pods: PodRuns, least: Least, shift: int, worth: float) -> Integers:
     """The class of every pod after some have moved; `shift` 1: windows begin in the middle of others."""
     member = np.repeat(np.arange(len(pods.start) - 1), np.diff(pods.start))
     begins = range(-shift * _WINDOW // 2, len(pods.start) - 1, _PART)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(lambda begin: share_windows(pods, k, np.float32(worth), begin, begin + _PART, member), begins))
+        list(
+            pool.map(lambda begin: share_windows(pods, least, np.float32(worth), begin, begin + _PART, member), begins)
+        )
     return member
 
 
@@ -178,18 +181,21 @@ def _gain(  # noqa: PLR0913 - a compiled loop over plain arrays
     pod: int,
     here: int,
     there: int,
-    k: int,
+    least: Least,
 ) -> tuple[float, int]:
     """What is lost less if a pod goes to another class, and the pod that comes for it: -1 for none."""
     rows, people = weight[pod, 0], weight[pod, 1]
     now = edge[here, 4, 0] * tally[here, 2] + edge[there, 4, 0] * tally[there, 2]
     best, swap = -1e-6, -1
-    if tally[here, 1] - rows >= k and tally[there, 0] < _MOST - 1:
+    spare, room = tally[here, 1] - rows - least.rows, tally[here, 2] - people - least.people
+    if spare >= 0 and room >= 0 and tally[there, 0] < _MOST - 1:
         gain = _width(edge, here, box, pod, -1) * (tally[here, 2] - people) - now
         best = min(gain + _width(edge, there, box, -1, pod) * (tally[there, 2] + people), best)
     for at in range(tally[there, 0]):
         third = members[there, at]
-        if tally[here, 1] - rows + weight[third, 0] < k or tally[there, 1] + rows - weight[third, 0] < k:
+        if spare + weight[third, 0] < 0 or tally[there, 1] + rows - weight[third, 0] < least.rows:
+            continue
+        if room + weight[third, 1] < 0 or tally[there, 2] + people - weight[third, 1] < least.people:
             continue
         more = weight[third, 1] - people
         gain = _width(edge, here, box, pod, third) * (tally[here, 2] + more) - now
@@ -216,8 +222,8 @@ def _move(weight: Weights, members: Integers, tally: Integers, pod: int, here: i
 
 
 @kernel
-def share_windows(pods: PodRuns, k: int, worth: np.float32, begin: int, end: int, member: Integers) -> None:
-    """Move pods to near classes, or exchange two, where that loses less; classes keep k rows. Changes `member`.
+def share_windows(pods: PodRuns, least: Least, worth: np.float32, begin: int, end: int, member: Integers) -> None:
+    """Move pods to near classes, or exchange two, where that loses less; classes stay large enough. Changes `member`.
 
     worth       the share of its class's width that a pod must make to be worth moving
     begin, end  the classes of so many windows; there may be none before the first and after the last
@@ -253,7 +259,7 @@ def share_windows(pods: PodRuns, k: int, worth: np.float32, begin: int, end: int
                 best, there, third = -1e-6, -1, -1
                 for rank in range(2):
                     if choice[rank] >= 0:
-                        gain, swap = _gain(box, weight, members, tally, edge, pod, here, choice[rank], k)
+                        gain, swap = _gain(box, weight, members, tally, edge, pod, here, choice[rank], least)
                         if gain < best:
                             best, there, third = gain, int(choice[rank]), swap
                 if there < 0:

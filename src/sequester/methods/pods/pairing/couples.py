@@ -62,7 +62,7 @@ class Singles:
     kind     their type, -1
     lineage  -1 for those who are new; `linked` people are in it
     alone    the price of having a decoy
-    leaving  the share of people of the last release who are not here
+    leaving  the share of people of a release who are not in the next, as far as is known
     """
 
     place: Places

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.pods.classes.grouping import group
+from sequester.methods.pods.classes.shelf_kernels import Least
 from sequester.methods.pods.pairing.benches import Benches
 from sequester.methods.pods.pairing.couples import Singles
 from sequester.methods.pods.task import PodTask
@@ -30,7 +31,7 @@ def settled(task: PodTask, people: Singles) -> Benches:
     if not task.accompanied or not _stay(task, people) or len(new) < seats:
         return none
     own = np.arange(len(new))
-    member, _ = group(people.place[new], np.ones(len(new), np.bool_), own, own, seats)
+    member, _ = group(people.place[new], np.ones(len(new), np.bool_), own, own, Least(seats, seats))
     size = np.bincount(member)
     order = np.argsort(member, kind="stable")
     taken = np.full((len(size), int(size.max())), -2, np.int64)
@@ -44,9 +45,8 @@ def settled(task: PodTask, people: Singles) -> Benches:
 
 
 def _stay(task: PodTask, people: Singles) -> bool:
-    """Whether hardly anybody leaves, as far as is known."""
-    leaving = people.leaving if task.before.pods else task.leaving
-    return leaving is not None and leaving <= _LEAVING
+    """Whether hardly anybody leaves, as earlier releases tell; of the first nothing is known."""
+    return bool(task.before.pods) and people.leaving <= _LEAVING
 
 
 def _within_bounds(task: PodTask, label: Integers) -> NDArray[np.bool_]:
