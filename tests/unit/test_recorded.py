@@ -36,6 +36,17 @@ def test_no_table_of_the_experiments_is_typed_by_hand() -> None:
     assert [line for line in before if not line.startswith("<!-- recorded ")] == []
 
 
+def test_what_methods_cost_on_their_page_is_what_was_recorded() -> None:
+    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    shown_rows = re.findall(r"^\| `([\w-]+)`(.*?) \| (\.\d+) \| (\.\d+) \|$", page, re.MULTILINE)
+    record = cells(recorded()["byun"]["k = 5, c = 0.7 / Average information loss (AIL)"])
+    kept = {row[0].split(" (audit")[0]: (row[1].lstrip("0"), row[-1].lstrip("0")) for row in record}
+    kept["mondrian"] = kept["mondrian against insiders and neighbors"]
+    found = {method + more: (first, last) for method, more, first, last in shown_rows if method + more in kept}
+    assert len(found) == 4
+    assert {name: kept[name] for name in found} == found
+
+
 def test_nothing_is_recorded_of_an_experiment_that_is_not_there() -> None:
     assert set(recorded()) <= set(SUBJECTS)
 
