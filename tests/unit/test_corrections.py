@@ -101,7 +101,8 @@ def test_what_is_kept_is_published_as_if_no_cell_had_been_corrected(tmp_path: Pa
 
 
 def test_a_kept_correction_is_still_held_in_later_releases(tmp_path: Path) -> None:
-    series, wrong = keeping(tmp_path), corrected(100, *range(2, 9))
+    series = keeping(tmp_path, protect__against=["insider", "neighbor"])
+    wrong = corrected(100, *range(2, 9))
     for name, count in (("two", 160), ("three", 200)):
         plan = series.plan(people(count, value=wrong), name=name, seed=SEED)
         assert plan.waiting.corrected == 7
@@ -172,7 +173,7 @@ def test_a_value_that_moved_too_far_is_kept_in_reach(tmp_path: Path) -> None:
     refused = opened(tmp_path / "refused", attributes__age=age)
     with pytest.raises(sq.DataError, match="2 people have moved further"):
         refused.plan(people(160, age=jumped), name="two", seed=SEED)
-    series = keeping(tmp_path / "kept", attributes__age=age)
+    series = keeping(tmp_path / "kept", attributes__age=age, protect__against=["insider", "neighbor"])
     for name, count in (("two", 160), ("three", 200)):
         plan = series.plan(people(count, age=jumped), name=name, seed=SEED)
         assert plan.waiting.corrected == 2

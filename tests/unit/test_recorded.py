@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from benchmarks import adult
-from experiments import byun, fung
+from experiments import byun, fung, minimality
 from experiments.__main__ import SUBJECTS
 from experiments.record import ROOT, pages, recorded, shown, tables
 from experiments.tables import table
@@ -36,6 +36,17 @@ def test_no_table_of_the_experiments_is_typed_by_hand() -> None:
     assert [line for line in before if not line.startswith("<!-- recorded ")] == []
 
 
+def test_what_methods_cost_on_their_page_is_what_was_recorded() -> None:
+    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    shown_rows = re.findall(r"^\| `([\w-]+)`(.*?) \| (\.\d+) \| (\.\d+) \|$", page, re.MULTILINE)
+    record = cells(recorded()["byun"]["k = 5, c = 0.7 / Average information loss (AIL)"])
+    kept = {row[0].split(" (audit")[0]: (row[1].lstrip("0"), row[-1].lstrip("0")) for row in record}
+    kept["mondrian"] = kept["mondrian against insiders and neighbors"]
+    found = {method + more: (first, last) for method, more, first, last in shown_rows if method + more in kept}
+    assert len(found) == 4
+    assert {name: kept[name] for name in found} == found
+
+
 def test_nothing_is_recorded_of_an_experiment_that_is_not_there() -> None:
     assert set(recorded()) <= set(SUBJECTS)
 
@@ -46,6 +57,25 @@ def test_a_table_is_known_by_its_headings_and_its_caption() -> None:
     assert list(tables(text)) == ["Page", "Page / Part / Losses", "Page / Part", "Page / Part / Inner"]
     page = "Before.\n\n<!-- recorded x: Page / Part -->\n\n| old |\n|---|\n| 7 |\n\nAfter.\n"
     assert shown(page, {"x": tables(text)}) == f"Before.\n\n<!-- recorded x: Page / Part -->\n\n{small}\nAfter.\n"
+
+
+def test_rates_of_minimality_are_those_recorded() -> None:
+    first, later = minimality.cases(40, 6, seed=2007), minimality.cases(4, 8, letters="Hbcd", seed=2008)
+    found = {
+        "One release of six people, 40 random tables": minimality.rates(
+            world
+            for quasi, values in first
+            for world in minimality.known(minimality.once(minimality.METHODS["specialize"], quasi), values).values()
+        ),
+        "Four people, then four more, 4 random tables": minimality.rates(
+            world
+            for quasi, values in later
+            for world in minimality.known(minimality.twice(*minimality.SERIES["merge"], quasi, 4), values).values()
+        ),
+    }
+    for (title, rates), method in zip(found.items(), ("specialize", "merge"), strict=True):
+        (row,) = [row for row in cells(recorded()["minimality"][title]) if row[0] == method]
+        assert row[1:] == cells(table(["", *map(str, rates)], [["", *rates]]))[2][1:]
 
 
 @needs_adult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,9 +49,8 @@ def anonymize(
     tell = Stages("publish", _STAGES, progress)
     tell(0)
     snapshot, population = _read(source, policy, show_values=show_values)
-    draws = [secrets.randbits(128) if seed is None else seed]
-    snapshot = _drawn(snapshot, draws)
-    brief = Brief.of(policy, snapshot, draws)
+    snapshot = _in_its_order(snapshot)
+    brief = Brief.of(policy, snapshot, [secrets.randbits(128) if seed is None else seed])
     tell(1)
     if brief.method.seats:
         seated = seat_table(snapshot, brief)
@@ -129,12 +129,18 @@ def _read(source: Any, policy: Policy, *, show_values: bool) -> tuple[Snapshot, 
     return encode_with_population(source, policy, population=people, show_values=show_values)
 
 
-def _drawn(snapshot: Snapshot, draws: list[int]) -> Snapshot:
-    """The records in an order that is drawn, whatever order they came in."""
-    alike = [*snapshot.quasi, *snapshot.sensitive, *snapshot.plain]
-    alike += [] if snapshot.exact is None else [*snapshot.exact]
-    order = np.lexsort(alike) if alike else np.arange(len(snapshot))
-    return snapshot.take(np.random.default_rng(np.random.SeedSequence(draws, spawn_key=(1,))).permutation(order))
+def _in_its_order(snapshot: Snapshot) -> Snapshot:
+    """The records in an order that follows from what is in the table, whatever order they came in.
+
+    The same table has the same classes every time, so that releases of it tell no more than one; and nobody who has not
+    the table can say who comes first.
+    """
+    cells = np.vstack(
+        [snapshot.quasi, snapshot.plain, snapshot.sensitive, *([] if snapshot.exact is None else [snapshot.exact])]
+    )
+    order = np.lexsort(cells[::-1])
+    digest = hashlib.sha256(np.ascontiguousarray(cells[:, order])).digest()
+    return snapshot.take(np.random.default_rng(np.frombuffer(digest, np.uint32)).permutation(order))
 
 
 def _refuse_hopeless(snapshot: Snapshot, requirement: Requirement, population: NDArray[np.int32] | None) -> None:
