@@ -131,6 +131,14 @@ def test_with_the_populations_names_come_back(policy: sq.Policy) -> None:
     assert ("Alice", "Cancer") in exposed(found, "difference")
 
 
+def test_who_knows_bob_alone_finds_that_he_has_alzheimer(policy: sq.Policy) -> None:
+    bob = pa.table({"name": ["Bob"], "age": [52], "gender": ["Male"]})
+    found = sq.audit([table(FIGURE_2, names=False), table(FIGURE_4, names=False)], policy, population=[bob, bob])
+    assert exposed(found, "intersection") == {("Bob", "Alzheimer")}
+    assert {person for finding in found.findings for person in finding.people} == {"Bob"}
+    assert any("1 of 4 people are known" in note for note in found.notes)
+
+
 def test_three_releases_that_no_pair_explains_are_told_as_a_combination() -> None:
     """No two of the partitions {01}{23}, {02}{13}, {03}{12} single anybody out; all three single out everybody."""
     policy = sq.Policy.model_validate(

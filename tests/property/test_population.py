@@ -106,6 +106,28 @@ def test_a_class_is_certain_exactly_if_every_way_to_share_people_out_has_it(data
         assert all(found.merged[c] == found.member[person] for c in possible)
 
 
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_of_a_part_of_the_people_a_class_is_certain_only_if_they_cannot_be_elsewhere(data: st.DataObject) -> None:
+    points = np.array(data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=6)), np.int32)[None, :]
+    boxes = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).map(sorted), min_size=1, max_size=3))
+    lo, hi = np.array(boxes, np.int32).T[:, None, :]
+    fits = [[box for box, (low, high) in enumerate(boxes) if low <= point <= high] for point in points[0].tolist()]
+    assume(all(fits))
+    true = [data.draw(st.sampled_from(places)) for places in fits]
+    size = np.bincount(true, minlength=len(boxes))
+    known = data.draw(st.integers(1, len(true) - 1))
+    # Others may be anybody: only what those who are known leave free counts.
+    ways = [way for way in product(*fits[:known]) if (np.bincount(way, minlength=len(boxes)) <= size).all()]
+    found = locate(points[:, :known], lo, hi, size=size)
+    assert not found.whole
+    sure = [place for place in found.certain.tolist() if place >= 0]
+    assert found.ambiguous == known - len(sure)
+    for person, place in enumerate(found.certain.tolist()):
+        assert place < 0 or {way[person] for way in ways} == {place}
+        assert place == fits[person][0] or len(fits[person]) > 1
+
+
 def test_people_who_cannot_be_shared_out_are_refused() -> None:
     lo, hi = np.array([[0, 0, 1]], np.int32), np.array([[0, 1, 1]], np.int32)
     points = np.array([[0, 0, 0, 1]], np.int32)

@@ -331,9 +331,9 @@ def test_classes_that_share_ambiguous_people_are_taken_together():
     assert len({certain[0], certain[3], certain[4]}) == 3
 
 
-@pytest.mark.parametrize("people", [PEOPLE.slice(1), pa.concat_tables([PEOPLE, table("9 28 F", names="id age sex")])])
-def test_a_population_with_more_or_fewer_people_than_rows_is_an_error(people):
-    with pytest.raises(DataError, match=r"population of release 1: [35] people of the population fit a published box"):
+def test_a_population_with_more_people_than_rows_is_an_error():
+    people = pa.concat_tables([PEOPLE, table("9 28 F", names="id age sex")])
+    with pytest.raises(DataError, match=r"population of release 1: 5 people of the population fit a published box"):
         load_histories(without_people(FIRST), policy(), population=[people])
 
 

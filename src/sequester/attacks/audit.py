@@ -222,7 +222,7 @@ def audit(  # noqa: PLR0913 - all but two by name
     members = find_members(read)
     histories, rows = read_rows(read, members)
     published, shown = None, None
-    if members.rows is None and known:
+    if members.rows is None and known and members.member[0] is not None:
         # With a population too, the published classes are judged as they are: knowing more is never knowing less.
         published, shown = read_rows(read, members.as_published(read))
     elif is_written_differently(read, members):

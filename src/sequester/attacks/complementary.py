@@ -231,6 +231,17 @@ class _Couples:
         return tuple(self.ids[person] for person in np.sort(np.concatenate(people)).tolist())
 
 
+def _story(finding: Finding, history: History) -> str:
+    box = ", ".join(f"{name}={cell}" for name, cell in finding.witness["joined"].items())
+    most, certain = finding.witness["rows"], finding.witness["certain"]
+    shown = " or ".join(finding.witness["values"])
+    many = "1 row is" if most == 1 else f"{certain} to {most} rows are" if certain < most else f"{most} rows are"
+    return (
+        f"Rows of the two releases that show the same are of one person, who is in both boxes. So {many} in [{box}], "
+        f"with {shown}: the classes below are larger, and {finding.required:g} are required."
+    )
+
+
 ATTACK = Attack(
     name="complementary",
     adversary="any",
@@ -240,5 +251,6 @@ ATTACK = Attack(
     required=fewest,
     classes_only=True,
     looks_at=attributes_and_rows,
+    story=_story,
     nothing=lambda history: "no row is certain to have its own row in another release",
 )

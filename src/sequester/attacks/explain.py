@@ -87,6 +87,9 @@ def headline(finding: Finding) -> str:
     """One line: who is exposed, to whom, and how much; where nobody is known, somebody may be."""
     who, is_ = (words.names(finding.people), "") if finding.people else ("somebody", "may be ")
     where = f"release{'s' * (len(finding.releases) > 1)} {words.listed(finding.releases)}"
+    if attack_of(finding.attack).by_chance is not None:
+        order = f"{words.share(finding.observed)} of the rows stand in the same order"
+        return f"{finding.attack}: {order} ({where}, {finding.adversary})"
     if finding.about_value:
         return (
             f"{finding.attack}: {who} {is_}tied to {finding.value} with {words.share(finding.observed)}, "

@@ -111,8 +111,9 @@ class _Members:
         self._sorted: dict[int, tuple[NDArray[np.intp], NDArray[np.int32]]] = {}
 
     def of(self, release: int, number: int) -> tuple[Any, ...]:
-        """Their ids, in the order of the history."""
-        member = self._history.releases[release].member
+        """Their ids, in the order of the history; of a class of which only some are known, of these."""
+        published = self._history.releases[release]
+        member = published.certain if published.member is None else published.member
         if member is None:
             return ()
         if release not in self._sorted:

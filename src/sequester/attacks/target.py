@@ -149,9 +149,13 @@ class Target:
         if not self.left:
             return f"Nobody with {who} can be in the releases since release {self.since}."
         worst = min(self.releases, key=lambda seen: (seen.left, seen.number))
-        rows = f"{worst.left} of the {worst.rows} rows" if worst.left < worst.rows else f"all {worst.rows} rows"
         short = f"; {self.required} are required" if worst.left < self.required else ""
-        return f"{who}, since release {self.since}: {rows} of release {worst.number} that match may be hers{short}."
+        rows = f"{worst.left} of the {worst.rows} rows of release {worst.number} that match may be hers"
+        if worst.left == worst.rows:
+            rows = f"{worst.rows} rows of release {worst.number} match, and none is excluded"
+        if worst.rows == 1:
+            rows = f"1 row of release {worst.number} matches, and it is hers"
+        return f"{who}, since release {self.since}: {rows}{short}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values. They hold sensitive values: keep them private."""

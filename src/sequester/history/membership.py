@@ -23,7 +23,7 @@ from sequester.ingest.published import exact_codes
 class Membership:
     """Who is where. Tuples have one entry per release.
 
-    member  the class of every person, -1 when absent; None when not known
+    member  the class of every person, -1 when absent; None when not known, as of a population that is not everybody
     merged  for every published class the number of the set it is taken together with; its own, as a rule
     rows    the person of every row, where rows say so; then everybody's value is known too
     certain the published class that a person must be in, -1 where she is absent or only the set is known; empty where
@@ -112,16 +112,24 @@ def _population_view(releases: Releases) -> Membership:
     )
     gathered.check()
     notes = []
-    for name, located in zip(names, places, strict=True):
+    whole = all(located.whole for located in places)
+    for name, table, published, located in zip(names, tables, releases.published, places, strict=True):
         if located.unfit:
             notes.append(f"{name}: {_amount(located.unfit)} no published box and {_count(located.unfit)} as absent")
-        if located.ambiguous:
+        if not located.whole:
+            known, rows = table.rows - located.unfit, int(published.size.sum())
+            notes.append(f"{name}: {known} of {rows} people are known; nothing is taken for granted about the others")
+        elif located.ambiguous and whole:
             sizes = np.bincount(located.merged)
             tied = int(sizes[sizes > 1].sum())
             several = f"{name}: {_amount(located.ambiguous)} several published boxes"
             tie = f"{tied} classes are taken together as {int((sizes > 1).sum())}"
             notes.append(f"{several}; {tie} where everybody's class must be known")
     member = tuple(people.spread(number, located.member) for number, located in enumerate(places))
+    if not whole:
+        nobody = Membership.of_nobody(releases)
+        sure = tuple(people.spread(number, located.certain) for number, located in enumerate(places))
+        return replace(nobody, people=people.ids, certain=sure, notes=tuple(notes))
     certain: tuple[Codes, ...] = ()
     if any(located.ambiguous for located in places):
         certain = tuple(people.spread(number, located.certain) for number, located in enumerate(places))

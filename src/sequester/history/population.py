@@ -25,6 +25,7 @@ class Located:
     certain    per row of the table the class she must be in, -1 where only the set is known or she fits no box
     unfit      people who fit no box
     ambiguous  people of whom only the set is known
+    whole      whether these are all people of the release; of others nothing is known then
     """
 
     member: Integers
@@ -32,26 +33,29 @@ class Located:
     certain: Integers
     unfit: int
     ambiguous: int
+    whole: bool = True
 
 
 def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int64]) -> Located:
     """The class of every person, given raw codes (attributes, people), boxes (attributes, classes) and class sizes.
 
-    Everybody who fits a box must have a row, so there must be as many of them as rows: with fewer or more, nobody's
-    class would be certain. Someone who fits several boxes is in one of those that her fellows do not fill, whichever
-    way they are shared out; if that leaves more than one, these classes count as one set, of which the members are
-    known but not who is in which.
+    Everybody who fits a box must have a row, so there must not be more of them than rows. With fewer, others are in the
+    release whom nobody knows, and a class is certain for who fits no other. Else someone who fits several boxes is in
+    one of those that her fellows do not fill, whichever way they are shared out; if that leaves more than one, these
+    classes count as one set, of which the members are known but not who is in which.
     """
     person, box = inside(points, lo, hi)
     people = points.shape[1]
     fits = np.bincount(person, minlength=people)
     unfit = int(np.count_nonzero(fits == 0))
-    if people - unfit != int(size.sum()):
+    if people - unfit > int(size.sum()):
         raise DataError(
             f"{people - unfit} people of the population fit a published box, but the release has {int(size.sum())} "
-            "rows; give exactly the people who are in this release, or audit without a population"
+            "rows; give only people who are in this release, or audit without a population"
         )
     person, box = _narrow(person, box, size, people=people)
+    if people - unfit < int(size.sum()):
+        return _locate_some(person, box, size, people=people, unfit=unfit)
     person, box = _share_out(points, person, box, size)
     merged = _merge(person, box, len(size))
     member = np.full(people, -1, np.int32)
@@ -68,6 +72,22 @@ def locate(points: Integers, lo: Integers, hi: Integers, *, size: NDArray[np.int
     certain[person] = box
     certain[several] = -1
     return Located(member, merged, certain, unfit, int(np.count_nonzero(several)))
+
+
+def _locate_some(
+    person: NDArray[np.int64], box: NDArray[np.int64], size: NDArray[np.int64], *, people: int, unfit: int
+) -> Located:
+    """Of a part of the people, those who fit one box; the others are in a class that is not known."""
+    alone = np.bincount(person, minlength=people)[person] == 1
+    if wrong := int(np.count_nonzero(np.bincount(box[alone], minlength=len(size)) > size)):
+        raise DataError(
+            f"in {wrong} classes there are more people of the population than rows; give only people who are in "
+            "this release, with their values as they were then, or audit without a population"
+        )
+    certain = np.full(people, -1, np.int32)
+    certain[person[alone]] = box[alone]
+    unknown = people - unfit - int(np.count_nonzero(alone))
+    return Located(certain, np.arange(len(size), dtype=np.int32), certain, unfit, unknown, whole=False)
 
 
 def inside(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

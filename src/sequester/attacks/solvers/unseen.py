@@ -44,8 +44,9 @@ def _admitted(known: Known, pairs: Pairs, first: Integers, second: Integers) -> 
     rows[known.key // labels, known.key % labels] = known.rows
     arcs: list[tuple[Integers, Integers]] = []
     open_ = (tail == classes) & (head == classes + 1)
-    for one_label in np.unique(label).tolist():
-        chosen = np.flatnonzero(label == one_label)
+    order = np.argsort(label, kind="stable")
+    for chosen in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
+        one_label = int(label[chosen[0]])
         sides = (np.unique(np.append(tail[chosen], classes)), np.unique(np.append(head[chosen], classes + 1)))
         sent = _hand_out(rows[:, one_label], sides, (tail[chosen], head[chosen], room[chosen]))
         if sent is None:
