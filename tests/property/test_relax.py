@@ -115,7 +115,7 @@ def test_a_step_changes_one_key_asks_for_less_and_says_so(policy):
 def _is_less(policy: sq.Policy, step: relax.Eased, now: Any, then: Any) -> None:
     name = step.key.rsplit(".", 1)[-1]
     if name in ("k", "inferred", "l", "releases"):
-        assert then < (policy.protect.fewest if now is None else now)
+        assert then < (policy.fewest if now is None else now)
         assert step.then == f"{then:g}"
     elif name == "against":
         assert set(then) < set(now)

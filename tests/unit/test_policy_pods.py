@@ -52,7 +52,7 @@ def test_a_policy_with_everything_of_pods() -> None:
             method={"name": "pods", "classes": "one-type"},
         )
     )
-    assert policy.protect.fewest == 2
+    assert policy.fewest == 2
     assert policy.impossible == ({"sex": "M", "illness": "a1"},)
 
 
@@ -90,7 +90,7 @@ def test_more_cannot_be_asked_of_what_is_inferred_than_of_a_class() -> None:
     assert problems(protect={"inferred": 2, "against": ["outsider"]})["protect.inferred"].startswith(
         "is about several releases, and nobody in against holds these"
     )
-    assert Policy.model_validate(raw(protect={"inferred": 5})).protect.fewest == 5
+    assert Policy.model_validate(raw(protect={"inferred": 5})).fewest == 5
 
 
 @pytest.mark.parametrize(
@@ -268,12 +268,45 @@ def test_what_is_promised_is_fixed_and_how_it_is_made_is_not() -> None:
     assert differences(other, policy_text(one)) == ["protect.belief", "protect.inferred"]
 
 
+@pytest.mark.parametrize(
+    ("confidence", "k", "fewest"),
+    [(0.5, 5, 2), (0.34, 5, 3), (0.34, 2, 2), (0.9, 5, 2), ({"a1": 0.25, "*": 0.34}, 5, 3), (1.0, 5, 5)],
+)
+def test_what_is_inferred_comes_down_to_a_pod_unless_more_is_asked(confidence: Any, k: int, fewest: int) -> None:
+    protect = {"confidence": confidence, "k": k}
+    assert Policy.model_validate(raw(protect=protect)).fewest == fewest
+    assert Policy.model_validate(raw(protect={**protect, "inferred": k})).fewest == k
+    assert Policy.model_validate(raw(protect=protect, method={"name": "mondrian"})).fewest == k
+
+
+def test_a_promise_by_default_is_fixed_like_one_that_is_written() -> None:
+    """Another method has other defaults, which must not weaken what was promised; written out it is the same."""
+    pods, other = (Policy.model_validate(raw(method={"name": name})) for name in ("pods", "mondrian"))
+    assert differences(pods, policy_text(other)) == ["protect.inferred", "protect.people"]
+    written = Policy.model_validate(raw(protect={"inferred": 5, "people": 5}))
+    assert differences(written, policy_text(other)) == []
+    assert fingerprint(written) == fingerprint(other) != fingerprint(pods)
+    same = Policy.model_validate(raw(protect={"inferred": 2, "people": 3}))
+    assert fingerprint(same) == fingerprint(pods)
+
+
+def test_a_series_by_pods_from_before_these_defaults_goes_on_only_with_what_it_promised() -> None:
+    import json
+
+    before = json.loads(policy_text(Policy.model_validate(raw())))
+    before["protect"] |= {"inferred": None}
+    del before["protect"]["people"]
+    text = json.dumps(before)
+    assert differences(Policy.model_validate(raw()), text) == ["protect.inferred", "protect.people"]
+    assert differences(Policy.model_validate(raw(protect={"inferred": 5, "people": 1})), text) == []
+
+
 def test_a_policy_from_before_these_keys_is_the_same_policy() -> None:
     import json
 
-    now = Policy.model_validate(raw())
+    now = Policy.model_validate(raw(method={"name": "mondrian"}))
     before = json.loads(policy_text(now))
-    for key in ("inferred", "lineage", "belief"):
+    for key in ("inferred", "people", "lineage", "belief"):
         del before["protect"][key]
     assert differences(now, json.dumps(before)) == []
 
@@ -305,7 +338,9 @@ def _said(**keys: Any) -> tuple[str, str, str]:
 def test_what_pods_promise_is_said_in_words() -> None:
     promised, missing, think = _said()
     assert "Every class has at least 5 rows, of which 3 people or more; the others may be decoys" in promised
-    assert "No set of fewer than 5 people (decoys count)" in promised
+    assert "No set of fewer than 2 rows (decoys count)" in promised
+    assert "can be traced to fewer rows by all releases together" in promised
+    assert "may come down to 2, the seats of a pod: 2 people, or fewer and decoys" in think
     assert "At most 8 people hang together" in promised
     assert "works it backwards" in missing
     assert "how many people of a release have each value" in missing
@@ -318,7 +353,8 @@ def test_what_more_is_asked_of_pods_is_said_in_words() -> None:
     promised, missing, think = _said(
         protect=protect, method={"name": "pods", "blind": True}, impossible=[{"sex": "M", "illness": "a1"}], decoys=0.2
     )
-    assert "No set of fewer than 2 people (decoys count)" in promised
+    assert "No set of fewer than 2 rows (decoys count)" in promised
+    assert "the seats of a pod" not in think
     assert "At most 12 people hang together" in promised
     assert "is never surer than 70% of anybody's value of illness" in promised
     assert "hang together" not in missing

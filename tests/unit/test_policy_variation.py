@@ -59,6 +59,16 @@ def test_options_of_the_same_method_stay() -> None:
     assert varied(policy, {"k": 7.0}, method="pods").protect.k == 7
 
 
+def test_another_method_promises_no_less_by_its_defaults() -> None:
+    raw_ = raw()
+    protect = {key: value for key, value in raw_["protect"].items() if key not in ("inferred", "lineage")}
+    policy = Policy.model_validate(raw_ | {"protect": protect, "method": {"name": "mondrian"}})
+    pods = varied(policy, {}, method="pods")
+    assert (pods.fewest, pods.fewest_people) == (policy.fewest, policy.fewest_people) == (protect["k"],) * 2
+    back = varied(Policy.model_validate(raw_ | {"protect": protect}), {}, method="mondrian")
+    assert back.fewest == 2
+
+
 def test_a_confidence_is_that_of_all_values() -> None:
     columns = {**raw()["attributes"], "illness": {"role": "sensitive", "confidence": {"gout": 0.3, "*": 0.6}}}
     policy = rules(attributes=columns)

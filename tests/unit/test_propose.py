@@ -219,7 +219,7 @@ def test_a_series_is_offered_pods_where_somebody_keeps_a_value(tmp_path: Path) -
     offered = text.replace("# method:", "method:").replace("# inferred:", "inferred:")
     (tmp_path / "policy.yaml").write_text(offered, encoding="utf-8")
     policy = Policy.load(tmp_path / "policy.yaml")
-    assert (policy.method.name, policy.protect.fewest) == ("pods", 2)
+    assert (policy.method.name, policy.fewest) == ("pods", 2)
     assert "pods" not in propose(pa.table({"age": [20 + n % 7 for n in range(40)], "sex": ["f", "m"] * 20}), name="s")
 
 

@@ -85,7 +85,7 @@ def attributes_and_rows(histories: Sequence[History], rows: Rows) -> Sequence[Hi
 
 def fewest(policy: Policy, bound: float | None) -> float | None:
     """Required are so many people or rows, of whatever is inferred."""
-    return float(policy.protect.fewest)
+    return float(policy.fewest)
 
 
 def largest_share(policy: Policy, bound: float | None) -> float | None:

@@ -41,8 +41,8 @@ Vary = Annotated[
     typer.Option(
         "--vary",
         metavar="NAME=NUMBERS",
-        help="Numbers to try, such as k=3,5,10; several pairs are all combined. k, confidence, inferred, lineage, "
-        "belief, l (of lifetime) or decoys.",
+        help="Numbers to try, such as k=3,5,10; several pairs are all combined. k, confidence, people, inferred, "
+        "lineage, belief, l (of lifetime) or decoys.",
         show_default=False,
     ),
 ]

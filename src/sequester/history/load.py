@@ -136,7 +136,7 @@ def _begin(releases: Releases, sight: Sight, known: Membership) -> History:
         element=sight.element,
         values=sight.names,
         k=policy.protect.k,
-        inferred=policy.protect.inferred,
+        inferred=policy.fewest,
         bounds=sight.bounds,
         domains=releases.domains,
         quasi_names=tuple(quasi),

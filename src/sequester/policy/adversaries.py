@@ -89,12 +89,13 @@ def _bounded(policy: Policy) -> list[str]:
 def _against_insider(policy: Policy) -> Iterator[Promise]:
     if not staying(policy):
         return
-    bounded, fewest = _bounded(policy), policy.protect.fewest
-    also = " (decoys count)" if policy.method.name == "pods" else ""
+    bounded, fewest = _bounded(policy), policy.fewest
+    rows = policy.method.name == "pods"
+    few, fewer = (f"{amount(fewest, 'row')} (decoys count)", "rows") if rows else (people(fewest), "people")
     some = ", one of whom has a value with a bound," if policy.bounds_values else ""
     yield Promise(
-        f"No set of fewer than {people(fewest)}{also}{some} falls out when classes of two releases are "
-        "added and subtracted, and no row of any release can be traced to fewer people by all releases together.",
+        f"No set of fewer than {few}{some} falls out when classes of two releases are "
+        f"added and subtracted, and no row of any release can be traced to fewer {fewer} by all releases together.",
         "the series", "insider", ("difference", "tracing"),
     )  # fmt: skip
     if bounded:
@@ -128,7 +129,7 @@ def _against_neighbor(policy: Policy) -> Iterator[Promise]:
         return
     bounded = _bounded(policy)
     yield Promise(
-        f"Of the rows that may be a person's, at least {policy.protect.fewest:,} are left when two releases are "
+        f"Of the rows that may be a person's, at least {policy.fewest:,} are left when two releases are "
         "compared.",
         "the series", "neighbor", ("forward", "cross", "backward"),
     )  # fmt: skip

@@ -147,6 +147,13 @@ def _pod_notes(policy: Policy) -> Iterator[str]:
         "A decoy is a row about nobody. It stands in for somebody who left, or whose value nobody near could share, "
         f"and cannot be told from other rows: {share}. Count people by the published weight, not by rows."
     )
+    k, fewest = policy.protect.k, policy.fewest
+    if policy.protect.inferred is None and fewest < k:
+        yield (
+            f"Classes have {k:,} rows, but what is inferred from several releases may come down to {fewest:,}, the "
+            f"seats of a pod: {fewest:,} people, or fewer and decoys, and nobody can tell who of them has which value. "
+            f"`inferred: {k}` under protect asks for {k:,}, and loses two to three times as much."
+        )
     if policy.impossible:
         yield (
             f"{amount(len(policy.impossible), 'combination')} of values cannot be, as the policy says: nobody shares "

@@ -15,7 +15,7 @@ _FIXED = ("version", "series", "person", "attributes", "protect", "released")
 
 def policy_text(policy: Policy) -> str:
     """The policy as JSON, the same for equal policies; where its ledger is, and what works on it, is no part of it."""
-    whole = policy.model_dump(mode="json", exclude={"ledger", "engine"})
+    whole = _promised(policy, policy.model_dump(mode="json", exclude={"ledger", "engine"}))
     if policy.after is not None and "://" in policy.after:
         # An address may hold a password.
         whole["after"] = None
@@ -24,8 +24,23 @@ def policy_text(policy: Policy) -> str:
 
 def fingerprint(policy: Policy) -> str:
     """SHA-256 of what is promised about whom: a plan was made for exactly that."""
-    fixed = policy.model_dump(mode="json", include=set(_FIXED))
+    fixed = _promised(policy, policy.model_dump(mode="json", include=set(_FIXED)))
     return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _promised(policy: Policy, raw: dict[str, Any]) -> dict[str, Any]:
+    """The same with numbers for what is promised by default: that depends on the method, and what is fixed must not."""
+    raw["protect"] |= {"inferred": policy.fewest, "people": policy.fewest_people}
+    return raw
+
+
+def _as_then(raw: dict[str, Any]) -> dict[str, Any]:
+    """A recorded policy, with what was promised by default before that was recorded as a number."""
+    protect, by_pods = raw["protect"], raw.get("method", {}).get("name") == "pods"
+    for key, default in (("inferred", protect["k"]), ("people", 1 if by_pods else protect["k"])):
+        if protect.get(key) is None:
+            protect[key] = default
+    return raw
 
 
 def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> list[str]:
@@ -33,7 +48,7 @@ def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> l
 
     A range may become wider. Hierarchies are compared by what is in them, when data is read: they may get new values.
     """
-    before, now = json.loads(text), policy.model_dump(mode="json")
+    before, now = _as_then(json.loads(text)), _promised(policy, policy.model_dump(mode="json"))
     different: list[str] = []
     for key in keys:
         one, other = before.get(key), now.get(key)

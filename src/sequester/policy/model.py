@@ -185,6 +185,16 @@ class Policy(Strict, Viewable):
         return self.protect.lineage or max(8, 2 * seats_of(self.model_dump()))
 
     @property
+    def fewest(self) -> int:
+        """Fewest rows that anything inferred from several releases may come down to; by pods, a pod's seats."""
+        k, inferred = self.protect.k, self.protect.inferred
+        if inferred is None and isinstance(self.method, Pods) and self.bounds_values:
+            from sequester.policy.pod_checks import fewest_seats_of
+
+            return min(k, fewest_seats_of(self.model_dump()))
+        return k if inferred is None else inferred
+
+    @property
     def fewest_people(self) -> int:
         """Fewest people of a class: only pods have rows about nobody."""
         k, people = self.protect.k, self.protect.people

@@ -48,6 +48,11 @@ def seats_of(raw: Mapping[str, Any]) -> int:
     return max((-(-bound.denominator // max(bound.numerator, 1)) for bound in _bounds(raw)), default=1)
 
 
+def fewest_seats_of(raw: Mapping[str, Any]) -> int:
+    """The fewest seats that a pod with a bounded value may have: ceil(1/c) for the largest confidence, 2 at least."""
+    return max(2, min((-(-bound.denominator // max(bound.numerator, 1)) for bound in _bounds(raw)), default=2))
+
+
 def _bounds(raw: Mapping[str, Any]) -> list[Fraction]:
     """All confidences of values that are bounded."""
     from sequester.rational import exact

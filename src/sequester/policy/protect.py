@@ -80,7 +80,8 @@ class Protect(Strict):
         None,
         ge=1,
         le=LARGEST,
-        description="Series: fewest rows that anything inferred from several releases may come down to; default k.",
+        description="Series: fewest rows that anything inferred from several releases may come down to; default k, "
+        "by pods the seats of a pod.",
     )
     lineage: int | None = Field(
         None,
@@ -102,11 +103,6 @@ class Protect(Strict):
     sensitive: Literal["each", "joint", "both"] = Field(
         "each", description="Several sensitive attributes: protect each, their combination, or both."
     )
-
-    @property
-    def fewest(self) -> int:
-        """Fewest rows that anything inferred across releases may come down to."""
-        return self.k if self.inferred is None else self.inferred
 
 
 Check = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Iterator[Issue]]

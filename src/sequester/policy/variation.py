@@ -62,11 +62,19 @@ def varied(policy: Policy, numbers: Numbers, *, method: str | None = None) -> Po
         raw["method"] = {"name": method}
     else:
         raw["method"] = policy.method.model_dump(exclude_unset=True) | {"name": policy.method.name}
+    other = raw["method"]["name"] != policy.method.name
     for name, number in numbers.items():
         _put(raw, knob(name), number, name)
         if name == "confidence":
             for attribute in raw["attributes"].values():
                 attribute.pop("confidence", None)
+    if other:
+        # The default of these depends on the method, and what is promised does not.
+        k = raw["protect"]["k"]
+        raw["protect"].setdefault("people", min(k, policy.fewest_people))
+        differs = raw["method"]["name"] == "pods" or policy.fewest != policy.protect.k
+        if differs and {"insider", "neighbor"} & set(policy.protect.against):
+            raw["protect"].setdefault("inferred", min(k, policy.fewest))
     if raw["method"]["name"] != "pods":
         for path in ONLY_PODS:
             _drop(raw, path)
@@ -92,7 +100,7 @@ def own_number(policy: Policy, name: str) -> Any:
     if name == "people":
         return policy.fewest_people
     if name == "inferred":
-        return policy.protect.fewest
+        return policy.fewest
     if name == "lineage":
         return policy.linked
     if name == "decoys":

@@ -42,7 +42,9 @@ def with_bounds(policy: Policy, *, k: int | None = None, confidence: float | Non
     if k is not None:
         protect = protect.model_copy(update={"k": k})
     if confidence is not None:
-        protect = protect.model_copy(update={"confidence": confidence})
+        # With another confidence pods would have other seats: of what is inferred as much is asked as before.
+        own = policy.fewest if policy.fewest < policy.protect.k else None
+        protect = protect.model_copy(update={"confidence": confidence, "inferred": protect.inferred or own})
         for name, attribute in policy.attributes.items():
             if isinstance(attribute, Sensitive):
                 attributes[name] = attribute.model_copy(update={"confidence": None})

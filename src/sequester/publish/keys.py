@@ -39,9 +39,9 @@ def confidence_keys(policy: Policy, attribute: str) -> Iterator[str]:
 
 def fewest_keys(policy: Policy) -> Iterator[str]:
     """Where it stands how many people or rows must remain of what is inferred."""
-    if policy.protect.fewest > 1:
+    if policy.fewest > 1:
         yield "protect.inferred"
-    if policy.protect.inferred is None:
+    if policy.protect.inferred is None and policy.fewest == policy.protect.k:
         yield "protect.k"
 
 

@@ -107,7 +107,7 @@ class _Releases:
             element=sight.element,
             values=names,
             k=policy.protect.k,
-            inferred=policy.protect.inferred,
+            inferred=policy.fewest,
             bounds=sight.bounds,
             domains=tuple(self.domains[name] for name in quasi),
             quasi_names=quasi,

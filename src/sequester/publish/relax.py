@@ -131,7 +131,7 @@ def _steps(policy: Policy, key: str, snapshot: Snapshot) -> Found:
         case ["protect", "k"]:
             yield from _number(("protect", "k"), protect.k, _fewer(protect.k))
         case ["protect", "inferred"]:
-            yield from _number(("protect", "inferred"), protect.fewest, 2 if protect.fewest > 2 else None)
+            yield from _number(("protect", "inferred"), policy.fewest, 2 if policy.fewest > 2 else None)
         case ["protect", "people"]:
             yield from _number(("protect", "people"), policy.fewest_people, 1 if policy.fewest_people > 1 else None)
         case ["protect", "lineage"] if policy.linked is not None:

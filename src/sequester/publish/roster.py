@@ -137,7 +137,7 @@ def may_move(census: Census, move: Move, brief: Brief) -> bool:
     entering = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     leaving = census.leavers if move.leavers else np.zeros(0, np.int64)
     sets = (census.snapshot.sensitive[:, entering], census.values[:, leaving])
-    guarded, fewest = brief.policy.bounds_values, brief.policy.protect.fewest
+    guarded, fewest = brief.policy.bounds_values, brief.policy.fewest
     return all(may_be_hidden(brief.requirement, people, guarded=guarded, fewest=fewest) for people in sets)
 
 
@@ -166,7 +166,7 @@ def waits(census: Census, move: Move, brief: Brief, refused: GuaranteeError | No
 def _in_the_way(what: What, kind: str, codes: NDArray[np.int32], brief: Brief) -> list[Cause]:
     """What keeps people of one kind from being seen as a set."""
     policy = brief.policy
-    found = obstacles(brief.requirement, codes, guarded=policy.bounds_values, fewest=policy.protect.fewest)
+    found = obstacles(brief.requirement, codes, guarded=policy.bounds_values, fewest=policy.fewest)
     # Elements of one attribute are not told apart: their names are values.
     worst: dict[str, Obstacle] = {}
     for one in found:

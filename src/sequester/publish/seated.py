@@ -104,7 +104,7 @@ def _rows_of_a_class(brief: Brief, bounds: LabelBounds, people: int) -> int:
     """Fewest rows of a class. Where more is promised of what is inferred than pods prove, classes of other pods see to
     the company of every label; those of blind ones must not look at labels, and are larger from the beginning: then few
     have to be joined."""
-    k, fewest = brief.policy.protect.k, brief.policy.protect.fewest
+    k, fewest = brief.policy.protect.k, brief.policy.fewest
     if not _is_blind(brief) or fewest <= int(bounds.seats().min(initial=fewest)):
         return k
     return max(k, min(3 * fewest + 1, people))
@@ -151,7 +151,7 @@ def seat_table(snapshot: Snapshot, brief: Brief, *, before: tuple[Census, Seats]
         label_before=labelled.before,
         k=_rows_of_a_class(brief, labelled.bounds, people),
         people=policy.fewest_people,
-        inferred=policy.protect.fewest,
+        inferred=policy.fewest,
         decoys=policy.decoys,
         lineage=policy.linked,
         barred=barred(snapshot, brief, labelled),

@@ -11,8 +11,6 @@ from sequester.ingest.propose.sensitive import Private
 from sequester.ingest.propose.text import percent
 from sequester.ingest.propose.waves import Waves
 
-_HARDLY = 0.01
-"""With fewer who leave or return from wave to wave, cutting anew loses less than pods."""
 _MANY = 0.1
 _COUPLES, _THREES = 0.5, 0.67
 """What couples of different values keep, and threes of which two have the same; pods know no more than these."""
@@ -35,8 +33,8 @@ class _Promise:
         if panel is None:
             # Of a single table every column has a bound of its own where it needs one.
             return cls(_COUPLES, share, 0.0, by_pods=False)
-        if not protected or _moving(panel) <= _HARDLY:
-            return cls(_COUPLES if share <= _COUPLES else share_above(share), share, 0.0, by_pods=False)
+        if not protected:
+            return cls(_COUPLES, share, 0.0, by_pods=False)
         # Beyond those that places left empty take, which the first figure is for.
         budget = 0.1 if panel.leaving >= _MANY else 0.05
         if 2 * share - 1 <= budget / 2:
@@ -48,7 +46,7 @@ def promises(waves: Waves, panel: Panel | None, protected: Sequence[Private], *,
     """The lines of the policy from `protect` on."""
     promise = _Promise.of(panel, protected)
     yield "protect:"
-    yield from _k(min(waves.rows), several=panel is not None)
+    yield from _k(min(waves.rows), several=panel is not None, by_pods=promise.by_pods)
     if protected:
         yield "  # Nobody is tied to one sensitive value with more than this. Name harmless values under `ordinary`."
         yield from _reason(promise, protected, several=panel is not None)
@@ -60,18 +58,25 @@ def promises(waves: Waves, panel: Panel | None, protected: Sequence[Private], *,
         if person and protected:
             yield from _once_more()
         return
-    yield "  # The fewest rows that anything inferred from several releases may come down to. The default, k, costs"
-    yield "  # far more where people come and go; `confidence` holds over all releases in any case."
-    yield f"  inferred: {_INFERRED}"
-    if promise.by_pods:
+    if not promise.by_pods:
+        yield "  # The fewest rows that anything inferred from several releases may come down to. The default, k, costs"
+        yield "  # far more where people come and go."
+        yield f"  inferred: {_INFERRED}"
+    else:
+        yield "  # What is inferred from several releases may come down to the seats of a pod, 2 rows. More, up to k,"
+        yield "  # costs far more where people come and go; `confidence` holds over all releases in any case."
+        yield "  # inferred: 2"
         yield "  # The most people whose values hang together: whoever knows one of them learns at most these. Fewer"
         yield "  # take more decoys."
         yield f"  lineage: {_LINEAGE}"
-    yield from _method(panel, promise, protected=bool(protected))
+    yield from _method(panel, promise)
 
 
-def _k(smallest: int, *, several: bool) -> Iterator[str]:
-    yield "  # Every class of records that look alike has at least k people."
+def _k(smallest: int, *, several: bool, by_pods: bool) -> Iterator[str]:
+    if by_pods:
+        yield "  # Every class of records that look alike has at least k rows, and half of k are people (`people`)."
+    else:
+        yield "  # Every class of records that look alike has at least k people."
     k = next((k for k, rows in ((5, 100), (3, 30)) if smallest >= rows), 2) if several else 5
     if k < 5:
         yield f"  # Fewer than usual: the smallest wave has {smallest:,} rows."
@@ -90,7 +95,7 @@ def _reason(promise: _Promise, protected: Sequence[Private], *, several: bool) -
         yield "  # 0.34 could be kept, too: three people share their values then, at the price of more decoys."
 
 
-def _method(panel: Panel, promise: _Promise, *, protected: bool) -> Iterator[str]:
+def _method(panel: Panel, promise: _Promise) -> Iterator[str]:
     yield ""
     if promise.by_pods:
         yield f"# {percent(panel.leaving)} of the people of a wave are not in the next. Pods publish everybody at once,"
@@ -100,27 +105,18 @@ def _method(panel: Panel, promise: _Promise, *, protected: bool) -> Iterator[str
         yield "# decoys, less loss: every plan says what half and twice as many would buy."
         yield f"decoys: {promise.decoys:g}"
         return
-    if protected:
-        yield "# Hardly anybody leaves or returns: cutting anew each time loses least. Whoever cannot be hidden waits."
-    else:
-        yield "# Where no value is protected pods have nothing to share out. Whoever cannot be hidden waits."
+    yield "# Where no value is protected pods have nothing to share out. Whoever cannot be hidden waits."
     yield "method: {name: mondrian}"
     yield "infeasible: hold-back"
 
 
 def _once_more() -> Iterator[str]:
     """What to think about where a table will be published again and again, and values stay with people."""
-    yield "  # In a series, the fewest rows that anything inferred from several releases may come down to; default: k."
+    yield "  # In a series, the fewest rows that anything inferred from several releases may come down to. Default: k;"
+    yield "  # by pods, the seats of a pod."
     yield "  # inferred: 2"
     yield ""
     yield "# For a series in which people come, leave and return and keep their values: everybody is published at once,"
     yield "# in groups that share their values out, beside rows about nobody. `sequester check` says what it promises."
     yield "# Better: give init all waves that you have, and it sees who leaves and what changes."
     yield "# method: {name: pods}"
-
-
-def _moving(panel: Panel) -> float:
-    """The share of people of a wave who leave or return, on average."""
-    flows = panel.flows
-    shares = [(flow.left + flow.returned) / max(flow.left + flow.stayed, 1) for flow in flows]
-    return sum(shares) / max(len(shares), 1)
