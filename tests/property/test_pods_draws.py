@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pods import DOMAIN
-from sequester.methods.pods.draws import draw_labels
+from sequester.methods.pods.draws import Spread, draw_labels
 from sequester.methods.pods.pairing.benches import Benches
 from sequester.methods.pods.task import LabelBounds
 
@@ -158,3 +158,18 @@ def test_shares_of_a_table_with_many_decoys_stay_what_they_are() -> None:
     assert len(made.decoy_label) > 200
     assert np.abs(published - share).sum() / 2 < 0.03
     assert (published / share).max() < 1.4
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=6).filter(any), st.integers(1, 50), st.integers(0, 99))
+def test_what_is_drawn_together_is_as_frequent_as_its_chance(counts: list[int], times: int, seed: int) -> None:
+    chance = np.array(counts) / sum(counts)
+    found = np.bincount(Spread(np.random.default_rng(seed)).choice(len(counts), times, p=chance), minlength=len(counts))
+    assert (np.abs(found - times * chance) < 1 + CLOSE).all()
+    assert not found[chance == 0].any()
+
+
+def test_whoever_is_drawn_first_is_drawn_with_the_same_chance() -> None:
+    chance = np.array([0.5, 0.3, 0.2])
+    first = [int(Spread(np.random.default_rng(seed)).choice(3, 4, p=chance)[0]) for seed in range(2_000)]
+    assert np.bincount(first) / 2_000 == pytest.approx(chance, abs=0.04)

@@ -72,8 +72,20 @@ class Choices(Protocol):
     """Where labels are drawn from."""
 
     def choice(self, a: int, /, size: int, *, p: Numbers) -> Any:
-        """So many numbers below a, with these chances."""
+        """So many numbers below a, each with these chances."""
         ...
+
+
+class Spread:
+    """Draws each number with its chances, and together as often as they say: to a whole number, never by luck."""
+
+    def __init__(self, draws: np.random.Generator) -> None:
+        self._draws = draws
+
+    def choice(self, a: int, /, size: int, *, p: Numbers) -> Integers:
+        """So many numbers below a, at equal distances along their chances, in random order."""
+        at = (self._draws.permutation(size) + self._draws.random()) / size
+        return np.minimum(np.searchsorted(np.cumsum(p), at, side="right"), np.flatnonzero(p)[-1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

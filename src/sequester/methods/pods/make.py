@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sequester.methods.pods.classes.company import complete
 from sequester.methods.pods.classes.one_type import add_company
-from sequester.methods.pods.draws import draw_labels
+from sequester.methods.pods.draws import Spread, draw_labels
 from sequester.methods.pods.many.couples import pair_many
 from sequester.methods.pods.pairing.benches import Benches, attach, join, new_pods, seat_again, take_seats
 from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
@@ -54,7 +54,7 @@ def make(task: PodTask) -> MadePods:
     people = _singles(task, types, place_of(task))
     benches = _beside(task, types, people, settled(task, people))
     share = np.bincount(task.label, minlength=len(task.bounds)) / len(task)
-    draw_labels(benches, task.bounds, share, task.barred, np.random.default_rng(task.seed))
+    draw_labels(benches, task.bounds, share, task.barred, Spread(np.random.default_rng(task.seed)))
     if task.accompanied:
         complete(benches, task.inferred)
     if task.one_type:
