@@ -85,7 +85,8 @@ class Spread:
     def choice(self, a: int, /, size: int, *, p: Numbers) -> Integers:
         """So many numbers below a, at equal distances along their chances, in random order."""
         at = (self._draws.permutation(size) + self._draws.random()) / size
-        return np.minimum(np.searchsorted(np.cumsum(p), at, side="right"), np.flatnonzero(p)[-1])
+        found = np.searchsorted(np.cumsum(p), at, side="right")
+        return np.asarray(np.minimum(found, np.flatnonzero(p)[-1]), np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
