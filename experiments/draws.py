@@ -43,11 +43,21 @@ class Script:
         return self.written[self.at - 1]
 
 
-def every(run: Callable[[Script], Result]) -> Iterator[tuple[Fraction, Result]]:
+class Exactly(Script):
+    """Draws with chances that need not be simple fractions."""
+
+    def choice(self, a: int, size: int, *, p: NDArray[Any]) -> NDArray[np.int64]:
+        """With these chances."""
+        assert len(p) == a
+        assert abs(p.sum() - 1) < 1e-12
+        return np.array([self._next([Fraction(float(one)) for one in p]) for _ in range(size)], np.int64)
+
+
+def every(run: Callable[[Script], Result], script_of: type[Script] = Script) -> Iterator[tuple[Fraction, Result]]:
     """What comes of all that could be drawn, with its chance."""
     written: list[int] | None = []
     while written is not None:
-        script = Script(written)
+        script = script_of(written)
         result = run(script)
         chance = Fraction(1)
         for number, chances in zip(script.written, script.chances, strict=True):

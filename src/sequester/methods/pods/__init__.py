@@ -6,7 +6,7 @@
    a decoy is one more arc with a price; `pairing.benches` fills larger pods seat by seat. Where more is promised of
    what is inferred than a couple keeps, `pairing.gather` puts newcomers with rare labels into larger pods, and
    `pairing.settled` whole neighborhoods of a table that hardly anybody leaves;
-2. `make` looks for the price at which decoys are within their budget, and draws the labels of empty seats;
+2. `make` looks for the price at which decoys are within their budget; `draws` decides the labels of empty seats;
 3. pods become classes. `classes.company` sees to enough rows beside every label; where pods keep what is promised by
    themselves, `classes.grouping` cuts and shares them out; `classes.one_type` keeps types apart (after m-invariance).
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.errors import GuaranteeError
 from sequester.methods.pods.classes.company import complete
 from sequester.methods.pods.classes.one_type import add_company
+from sequester.methods.pods.draws import Spread, draw_labels
 from sequester.methods.pods.many.couples import pair_many
-from sequester.methods.pods.pairing.benches import Benches, attach, join, may_join, new_pods, seat_again, take_seats
+from sequester.methods.pods.pairing.benches import Benches, attach, join, new_pods, seat_again, take_seats
 from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
 from sequester.methods.pods.pairing.gather import gather
 from sequester.methods.pods.pairing.settled import settled
@@ -54,7 +54,8 @@ def make(task: PodTask) -> MadePods:
     types = Types(task.before, task.label_before)
     people = _singles(task, types, place_of(task))
     benches = _beside(task, types, people, settled(task, people))
-    _decide_labels(benches, task, np.random.default_rng(task.seed))
+    share = np.bincount(task.label, minlength=len(task.bounds)) / len(task)
+    draw_labels(benches, task.bounds, share, task.barred, Spread(np.random.default_rng(task.seed)))
     if task.accompanied:
         complete(benches, task.inferred)
     if task.one_type:
@@ -257,29 +258,6 @@ def _intact(task: PodTask, chosen: Integers) -> Integers:
     one = here[last[pod[here]] != here]
     found[one], found[last[pod[one]]] = last[pod[one]], one
     return found
-
-
-def _decide_labels(benches: Benches, task: PodTask, draws: np.random.Generator) -> None:
-    """The labels of new pods' empty seats, each drawn evenly among those that fit: never by how frequent they are."""
-    offered = np.arange(len(task.bounds))
-    known: dict[bytes, NDArray[np.bool_]] = {}
-    for pod, seat in zip(*np.nonzero((benches.taken == -1) & (benches.label == -1)), strict=True):
-        one = Benches(benches.taken[pod : pod + 1], benches.label[pod : pod + 1])
-        # Which labels fit depends on those that are there alone.
-        fits = known.get(key := one.label.tobytes())
-        if fits is None:
-            fits = known[key] = may_join(one, np.zeros(len(offered), np.int64), offered, task.bounds)
-        if task.barred is not None:
-            sits = one.taken[one.taken >= 0]
-            able = fits & ~task.barred[sits].any(axis=0)
-            fits = able if able.any() else fits
-        if not fits.any():
-            raise GuaranteeError(
-                "there are fewer different values than a pod must have; promise less, or call frequent values "
-                "ordinary. Nothing was published.",
-                guarantee="series",
-            )
-        benches.label[pod, seat] = draws.choice(offered[fits])
 
 
 def _add_company(benches: Benches, k: int) -> None:

@@ -32,11 +32,11 @@ class LabelBounds:
         """Number of labels."""
         return int(self.answers.shape[1])
 
-    def needs(self) -> NDArray[np.int64]:
-        """Per label, the fewest seats of a pod that has it once."""
+    def needs(self, times: int = 1) -> NDArray[np.int64]:
+        """Per label, the fewest seats of a pod that has it so often."""
         found = np.ones(len(self), np.int64)
         for row, shares in zip(self.answers, self.shares, strict=True):
-            least = np.array([-(-share.denominator // share.numerator) for share in shares] + [1], np.int64)
+            least = np.array([-(-times * share.denominator // share.numerator) for share in shares] + [1], np.int64)
             np.maximum(found, least[row], out=found)
         return found
 
