@@ -163,7 +163,7 @@ def _recode(cells, recoding):
 @helper(inline="always")
 def _too_small(totals, around, k, needed):
     """Of classes that are too small or fit too few of the population: their records, and the smallest; -1: none."""
-    worst, records = np.int64(-1), 0
+    worst, records = -1, 0
     for number in range(totals.size):
         if totals[number] > 0 and (totals[number] < k or around[number] < needed):
             records += totals[number]
