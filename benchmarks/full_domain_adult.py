@@ -6,6 +6,7 @@ Every node is judged once one by one, and once more from the definitions with no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks import adult
 from benchmarks.figures import Figure
 from benchmarks.timing import medians, seconds
+from sequester.errors import GuaranteeError
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.full_domain import lattice
 from sequester.methods.full_domain import search as method
@@ -39,6 +41,15 @@ class Case:
 
 
 CASES = (Case("dm", 0.0, 50), Case("ncp", 1.0, 500))
+PROMISES: dict[str, dict[str, Any]] = {
+    "distinct 3-diversity": {"diversity": {"kind": "distinct", "l": 3}},
+    "entropy 3-diversity": {"diversity": {"kind": "entropy", "l": 3}},
+    "recursive (3,3)-diversity": {"diversity": {"kind": "recursive", "c": 3, "l": 3}},
+    "confidence .5": {"confidence": 0.5},
+    "closeness .2": {"closeness": {"t": 0.2}},
+}
+SOME, RATIO = 0.04, 3
+"""What may be left out beside these promises, and how many times as long as k alone each may take."""
 
 
 def run() -> list[Figure]:
@@ -47,7 +58,29 @@ def run() -> list[Figure]:
     data = adult.load(numbers_as_hierarchies=True)
     guard = data.guard(k=K, diversity={"kind": "distinct", "l": L}, against=["outsider"])
     least = _from_definitions(data)
-    return [figure for case in CASES for figure in _compare(case, data, guard, least[case.loss])]
+    targets = [figure for case in CASES for figure in _compare(case, data, guard, least[case.loss])]
+    return [*targets, *_promised(data)]
+
+
+def _promised(data: adult.Adult) -> list[Figure]:
+    """Promises beside k against k alone, and one that no levels keep."""
+
+    def search(**promised: Any) -> Callable[[], None]:
+        guard = data.guard(k=K, against=["outsider"], **promised)
+
+        def run() -> None:
+            with suppress(GuaranteeError):
+                method.full_domain(data.codes, data.domains, guard, suppression=SOME)
+
+        return run
+
+    none = search(diversity={"kind": "entropy", "l": 12})
+    taken = medians(7, alone=search(), none=none, **{name: search(**given) for name, given in PROMISES.items()})
+    return [
+        Figure(f"k alone, {SOME:.0%} suppression: full_domain", taken["alone"] * 1000, "ms"),
+        *(Figure(f"{name} / k alone", taken[name] / taken["alone"], at_most=RATIO) for name in PROMISES),
+        Figure("entropy 12-diversity, which no levels keep", taken["none"] * 1000, "ms", at_most=20),
+    ]
 
 
 def _compare(case: Case, data: adult.Adult, guard: ClassGuard, least: float) -> list[Figure]:

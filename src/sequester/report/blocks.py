@@ -1,17 +1,15 @@
-"""What a report consists of, before it is a page, a text, plain values or a view in a notebook.
+"""What a report consists of, before it is a page or a view in a notebook.
 
 A report is a list of blocks: frozen values that know nothing about where they are shown. `to_html` makes the inside of
-a page (`page.wrap` makes the page), `to_view` what a notebook shows, `to_text` what a terminal prints, `to_dict` plain
-values.
+a page (`page.wrap` makes the page), `to_view` what a notebook shows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
-from textwrap import wrap
 from typing import Any, Literal
 
 from sequester.report.canvas import Picture, in_words, table
@@ -89,16 +87,6 @@ def to_view(blocks: Iterable[Block]) -> str:
     return f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(_lowered(blocks))}</div>'
 
 
-def to_text(blocks: Iterable[Block], *, width: int = 100) -> str:
-    """For a terminal; pictures are their tables."""
-    return "\n".join(line for block in blocks for line in _TEXT[type(block)](block, width)).strip("\n") + "\n"
-
-
-def to_dict(blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """As plain values."""
-    return [_plain(block) for block in blocks]
-
-
 def _lowered(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         yield Heading(block.text, block.level + 2) if isinstance(block, Heading) else block
@@ -155,72 +143,3 @@ _HTML: dict[type, Callable[[Any], str]] = {
     Bullets: _bullets,
     Remark: _remark,
 }
-
-
-def _written_heading(block: Heading, width: int) -> Iterator[str]:
-    yield ""
-    yield block.text
-    yield ("=" if block.level == 1 else "-") * min(len(block.text), width)
-
-
-def _written_words(block: Paragraph | Remark, width: int) -> Iterator[str]:
-    yield ""
-    yield from wrap(block.text, width)
-
-
-def _written_cards(block: Cards, width: int) -> Iterator[str]:
-    yield ""
-    shown = [(in_words(value), name) for value, name in block.figures if value is not None]
-    wide = max((len(value) for value, _ in shown), default=0)
-    for value, name in shown:
-        yield f"  {value:>{wide}}  {name}"
-
-
-def _written_bullets(block: Bullets, width: int) -> Iterator[str]:
-    yield ""
-    for number, item in enumerate(block.items, start=1):
-        yield from wrap(item, width, initial_indent=f"{number}. " if block.numbered else "- ", subsequent_indent="  ")
-
-
-def _written_grid(block: Grid, width: int) -> Iterator[str]:
-    yield ""
-    yield from _columns(block.heads, block.rows)
-
-
-def _written_pictures(block: Pictures, width: int) -> Iterator[str]:
-    for picture in block.pictures:
-        yield ""
-        yield picture.title
-        yield from _columns(picture.heads, picture.rows)
-
-
-def _columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    cells = [list(heads), *([in_words(value) for value in row] for row in rows)]
-    wide = [max(len(row[place]) for row in cells) for place in range(len(heads))]
-    right = [any(isinstance(row[place], int | float) for row in rows) for place in range(len(heads))]
-    for row in cells:
-        shown = (text.rjust(w) if side else text.ljust(w) for text, w, side in zip(row, wide, right, strict=True))
-        yield ("  " + "  ".join(shown)).rstrip()
-
-
-_TEXT: dict[type, Callable[[Any, int], Iterator[str]]] = {
-    Heading: _written_heading,
-    Paragraph: _written_words,
-    Cards: _written_cards,
-    Grid: _written_grid,
-    Pictures: _written_pictures,
-    Bullets: _written_bullets,
-    Remark: _written_words,
-}
-
-
-def _plain(block: Block) -> dict[str, Any]:
-    if isinstance(block, Pictures):
-        return {"block": "pictures", "pictures": [picture.to_dict() for picture in block.pictures]}
-    if isinstance(block, Cards):
-        return {"block": "cards", "figures": [{"value": value, "name": name} for value, name in block.figures]}
-    if isinstance(block, Grid):
-        return {"block": "grid", "name": block.name, "heads": list(block.heads), "rows": [list(r) for r in block.rows]}
-    if isinstance(block, Bullets):
-        return {"block": "bullets", "items": list(block.items)}
-    return {"block": type(block).__name__.lower(), **vars(block)}

@@ -69,15 +69,6 @@ class Picture:
             f'<g transform="translate(0 {head})">{self.body}</g></svg>\n'
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its words and its table."""
-        return {
-            "title": self.title,
-            "told": self.told,
-            "heads": list(self.heads),
-            "rows": [list(row) for row in self.rows],
-        }
-
 
 def scrolled(inside: str, name: str) -> str:
     """Something that may be wider than the page: it scrolls, by keys too."""

@@ -1,4 +1,4 @@
-"""Pictures of boxes: ranges side by side, a map of two attributes with what was published last beneath, and heat."""
+"""Pictures of boxes: a map of two attributes with what was published last beneath, and heat."""
 
 from __future__ import annotations
 
@@ -27,45 +27,6 @@ class Area:
     x: tuple[float, float]
     y: tuple[float, float]
     told: str = ""
-
-
-@dataclass(frozen=True)
-class Span:
-    """A named range, and perhaps the one before."""
-
-    name: str
-    low: float
-    high: float
-    before: tuple[float, float] | None = None
-
-
-def range_bars(
-    title: str, spans: Sequence[Span], ruler: Ruler, *, before: str = "before", note: str = "", width: int = WIDTH
-) -> Picture:
-    """Ranges under each other, what was before as a thin line above each."""
-    has = any(span.before is not None for span in spans)
-    items = [(_dashed(line(0, 6, 28, 6, "l ku")), before)] if has else []
-    items = [(rect(0, 1, 28, 10, "w1 k1 b"), "now"), *items] if has else []
-    samples, top = legend(items, width)
-    left = min(max((width_of(short(span.name, 20)) for span in spans), default=0) + 14, width * 0.4)
-    scale = _scale(ruler, left, width - 16)
-    drawn, y = [samples], top + 6
-    for span in spans:
-        drawn.append(at(left - 8, y + 12, short(span.name, 20), "e"))
-        told = f"{span.name}: {in_words(span.low)} to {in_words(span.high)}"
-        drawn.append(rect(scale(span.low), y, max(scale(span.high) - scale(span.low), 2), 14, "w1 k1 b", told))
-        if span.before is not None:
-            low, high = (scale(end) for end in span.before)
-            drawn.append(_dashed(line(low, y + 7, max(high, low + 2), y + 7, "l ku")))
-        y += 22
-    drawn.append(line(left, y, width - 16, y, "axis"))
-    drawn += [at(scale(tick), y + 16, text, "s m") for tick, text in ruler.ticks]
-    drawn.append(at((left + width - 16) / 2, y + 34, ruler.name, "s m"))
-    heads = ("what", "lowest", "highest", *((f"{before}, lowest", f"{before}, highest") if has else ()))
-    rows = tuple((span.name, span.low, span.high, *((span.before or (None, None)) if has else ())) for span in spans)
-    return Picture(
-        title, f"{title}: {len(spans)} ranges of {ruler.name}.", width, int(y) + 42, "".join(drawn), heads, rows, note
-    )
 
 
 def box_map(

@@ -161,14 +161,15 @@ def _recode(cells, recoding):
 
 
 @helper(inline="always")
-def _smallest_bad(totals, around, k, needed):
-    """The smallest class that is too small or fits too few of the population, which tells most; -1: none."""
-    worst = -1
+def _too_small(totals, around, k, needed):
+    """Of classes that are too small or fit too few of the population: their records, and the smallest; -1: none."""
+    worst, records = -1, 0
     for number in range(totals.size):
-        bad = totals[number] > 0 and (totals[number] < k or around[number] < needed)
-        if bad and (worst < 0 or totals[number] < totals[worst]):
-            worst = number
-    return worst
+        if totals[number] > 0 and (totals[number] < k or around[number] < needed):
+            records += totals[number]
+            if worst < 0 or totals[number] < totals[worst]:
+                worst = number
+    return worst, records
 
 
 @helper(inline="always")
@@ -255,8 +256,16 @@ def judge_node(cells, recoding, budget, needed, limits):
         totals[member[cell]] += size[cell]
         around[member[cell]] += known[cell]
     kept, result = np.ones(count, np.bool_), np.zeros(10, np.float64)
-    worst = np.int64(-1) if budget > 0 else _smallest_bad(totals, around, k, needed)
-    if worst >= 0:
+    for number in range(classes):
+        result[CLASSES] += totals[number] > 0
+        result[SQUARES] += float(totals[number]) ** 2
+    # Sizes tell most, and cost least to look at.
+    worst, gone = _too_small(totals, around, k, needed)
+    if gone > budget > 0:
+        result[SUPPRESSED] = result[BELOW] = gone
+        return result, kept
+    if worst >= 0 and budget == 0:
+        # The smallest class tells most.
         result[WITNESS], result[BY_SIZE] = _cell_of(member, worst, cells.size), 1
         return result, kept
     # In the order of their classes, so that one small array of counts serves all classes in turn.
@@ -266,8 +275,6 @@ def judge_node(cells, recoding, budget, needed, limits):
     slack = budget / max(totals.sum(), 1)
     for number in range(classes):
         is_dropped[number] = totals[number] == 0
-        result[CLASSES] += not is_dropped[number]
-        result[SQUARES] += float(totals[number]) ** 2
     changed, rounds = True, 0
     while changed and result[SUPPRESSED] <= budget:
         # Closeness compares with the published table, so what is suppressed changes what is compared with.
