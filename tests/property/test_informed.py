@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -194,3 +195,21 @@ def test_a_reader_who_learns_needs_to_know_who_is_where() -> None:
     found = sq.audit(nameless(table(*EVEN)), RULES, informed=True)
     assert not found.belief
     assert [one.attacks for one in found.undecided] == [("belief",)]
+
+
+def test_a_plan_names_the_largest_belief_and_how_many_are_above_the_bound(tmp_path: Path) -> None:
+    """Every class of every release keeps the bound, and both releases together lift some beliefs above it."""
+    raw = RULES.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    rules = sq.Policy.model_validate(
+        {**raw, "protect": {"k": 3, "confidence": 0.5}, "method": {"name": "mondrian"}, "infeasible": "hold-back"}
+    )
+    series = sq.Series.open(tmp_path / "s.ledger", rules)
+    for number, ages in enumerate((1, 7)):
+        people = [{"id": f"{p}", "age": p * ages % 41, "ill": f"ill {p * p % 5}"} for p in range(90) if p % 7 != number]
+        plan = series.plan(pa.Table.from_pylist(people), name=f"r{number}", seed=2**64 + number)
+        series.publish(plan)
+        (told,) = series.audit(belief=True).belief
+        assert plan.belief == {"ill": {"most": pytest.approx(told.spread.most, abs=1e-3), "beyond": told.beyond}}
+    assert plan.belief["ill"]["most"] > 0.5
+    assert plan.belief["ill"]["beyond"] > 0
+    assert "above the bound" in " ".join(series.audit(belief=True).report().split())

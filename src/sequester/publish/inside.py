@@ -62,6 +62,7 @@ def gather(
             "people": entry.summary.get("people"),
             "classes": entry.classes,
             "loss": entry.summary.get("loss", {}).get("release", {}).get("ncp"),
+            "belief": entry.summary.get("belief", {}),
             "sequester": __version__,
         },
         policy=policy,

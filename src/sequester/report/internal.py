@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sequester.policy.words import people, percent
 from sequester.report import parts
 from sequester.report.audit_page import story_blocks
 from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
@@ -116,6 +117,9 @@ def _about(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in ("recipient", "purpose", "created", "method"):
         if facts.get(name):
             yield {"created": "recorded"}.get(name, name), facts[name]
+    for name, figures in facts.get("belief", {}).items():
+        said = f"{percent(figures['most'])} at most, by all releases; {people(figures['beyond'])} above the bound"
+        yield f"belief in a value of {name}", said
 
 
 def _found(findings: Findings) -> Iterator[Block]:
