@@ -170,6 +170,17 @@ def test_what_is_learnt_is_what_a_general_optimizer_finds(releases: list[list[tu
     assert found.read.mean == pytest.approx(np.mean([one.max() for one in believed.values()]), abs=5e-3)
 
 
+def test_of_many_classes_some_are_learnt_from_and_her_own_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{4 * n + m} [{n}0-{n}9] {ill}" for n in range(9) for m, ill in enumerate(["flu", "flu", "cold", "cold"])]
+    odd = [row.replace("flu", "hiv") if "[40" in row else row for row in rows]
+    every = informed([table(*odd)])
+    monkeypatch.setattr("sequester.attacks.belief.informed.CLASSES", 3)
+    some = informed([table(*odd)])
+    assert every.most_added == pytest.approx(0.5, abs=1e-2)
+    assert some.most_added == pytest.approx(0.5, abs=1e-2)
+    assert some.others.mean == pytest.approx(every.others.mean, abs=0.05)
+
+
 def test_learning_is_stopped_at_the_least_loss_and_not_before() -> None:
     x = np.array([[1.0, 1, 0], [1, 0, 1], [1, 0.5, 0.5]])
     y = np.array([[8.0, 1, 1], [0, 9, 1], [4, 4, 2]])

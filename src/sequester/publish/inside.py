@@ -121,7 +121,7 @@ def _worst(memory: Memory, quasi: Sequence[str]) -> list[tuple[int, int, float, 
 def _findings(audit: Audit) -> Findings:
     """The worst findings as stories."""
     stories = [audit.story(number) for number in audit.worst(_STORIES)]
-    return Findings(audit.exposed, stories, len(audit.findings) - len(stories))
+    return Findings(audit.exposed, audit.verdict, stories, len(audit.findings) - len(stories))
 
 
 def _compared(table: Any, published: Path, policy: Policy) -> dict[str, tuple[list[str], list[float], list[float]]]:

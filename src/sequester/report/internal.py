@@ -32,6 +32,7 @@ class Findings:
     """What an audit of everything published found: the sentence it begins with, and stories of the worst."""
 
     exposed: Exposed
+    verdict: str
     stories: Sequence[Story] = ()
     others: int = 0
 
@@ -124,7 +125,7 @@ def _about(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _found(findings: Findings) -> Iterator[Block]:
     yield Heading("Who is exposed")
-    yield Paragraph(f"By everything published so far: {_within(findings.exposed)}")
+    yield Paragraph(f"By everything published so far: {_within(findings.verdict)}")
     rows = tuple((what, which, tally.people, tally.certain) for what, which, tally in findings.exposed.groups())
     if rows:
         yield Grid(("per", "", "people", "for certain"), rows, "Who is exposed by all releases together")
@@ -135,9 +136,8 @@ def _found(findings: Findings) -> Iterator[Block]:
         yield Paragraph(f"There are {findings.others:,} more; `sequester audit` has them all.", lead=True)
 
 
-def _within(exposed: Exposed) -> str:
+def _within(said: str) -> str:
     """A sentence behind a colon."""
-    said = str(exposed)
     return f"{said[:1].lower()}{said[1:]}"
 
 
@@ -153,7 +153,9 @@ def _without_memory(naive: Naive | None) -> Iterator[Block]:
     if naive.why:
         yield Paragraph(f"Not known: {naive.why}", lead=True)
         return
-    yield Paragraph(f"Each table anonymized on its own, as tools without a memory do it: {_within(naive.exposed[-1])}")
+    yield Paragraph(
+        f"Each table anonymized on its own, as tools without a memory do it: {_within(str(naive.exposed[-1]))}"
+    )
     attacks = list(dict.fromkeys(name for one in naive.exposed for name in one.by_attack))
     if attacks:
         counts = [
