@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +170,17 @@ def test_what_is_learnt_is_what_a_general_optimizer_finds(releases: list[list[tu
     assert found.read.mean == pytest.approx(np.mean([one.max() for one in believed.values()]), abs=5e-3)
 
 
+def test_of_many_classes_some_are_learnt_from_and_her_own_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{4 * n + m} [{n}0-{n}9] {ill}" for n in range(9) for m, ill in enumerate(["flu", "flu", "cold", "cold"])]
+    odd = [row.replace("flu", "hiv") if "[40" in row else row for row in rows]
+    every = informed([table(*odd)])
+    monkeypatch.setattr("sequester.attacks.belief.informed.CLASSES", 3)
+    some = informed([table(*odd)])
+    assert every.most_added == pytest.approx(0.5, abs=1e-2)
+    assert some.most_added == pytest.approx(0.5, abs=1e-2)
+    assert some.others.mean == pytest.approx(every.others.mean, abs=0.05)
+
+
 def test_learning_is_stopped_at_the_least_loss_and_not_before() -> None:
     x = np.array([[1.0, 1, 0], [1, 0, 1], [1, 0.5, 0.5]])
     y = np.array([[8.0, 1, 1], [0, 9, 1], [4, 4, 2]])
@@ -194,3 +206,21 @@ def test_a_reader_who_learns_needs_to_know_who_is_where() -> None:
     found = sq.audit(nameless(table(*EVEN)), RULES, informed=True)
     assert not found.belief
     assert [one.attacks for one in found.undecided] == [("belief",)]
+
+
+def test_a_plan_names_the_largest_belief_and_how_many_are_above_the_bound(tmp_path: Path) -> None:
+    """Every class of every release keeps the bound, and both releases together lift some beliefs above it."""
+    raw = RULES.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    rules = sq.Policy.model_validate(
+        {**raw, "protect": {"k": 3, "confidence": 0.5}, "method": {"name": "mondrian"}, "infeasible": "hold-back"}
+    )
+    series = sq.Series.open(tmp_path / "s.ledger", rules)
+    for number, ages in enumerate((1, 7)):
+        people = [{"id": f"{p}", "age": p * ages % 41, "ill": f"ill {p * p % 5}"} for p in range(90) if p % 7 != number]
+        plan = series.plan(pa.Table.from_pylist(people), name=f"r{number}", seed=2**64 + number)
+        series.publish(plan)
+        (told,) = series.audit(belief=True).belief
+        assert plan.belief == {"ill": {"most": pytest.approx(told.spread.most, abs=1e-3), "beyond": told.beyond}}
+    assert plan.belief["ill"]["most"] > 0.5
+    assert plan.belief["ill"]["beyond"] > 0
+    assert "above the bound" in " ".join(series.audit(belief=True).report().split())

@@ -80,7 +80,9 @@ class Audit(Viewable):
     @cached_property
     def exposed(self) -> Exposed:
         """How many people are exposed: in all, per attack, value and release."""
-        return Exposed.of(self.findings, nobody=self.nobody)
+        found = Exposed.of(self.findings, nobody=self.nobody)
+        # What was too large to be solved may expose more people.
+        return replace(found, at_least=found.at_least or bool(self.findings and self.unsolved))
 
     @property
     def verdict(self) -> str:

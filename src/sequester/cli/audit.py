@@ -316,6 +316,7 @@ def _show_belief(audited: Audit) -> None:
     from rich.text import Text
 
     from sequester.attacks.belief.informed import in_words
+    from sequester.cli.summary import believed
     from sequester.cli.terminal import console
 
     if not audited.belief:
@@ -344,6 +345,8 @@ def _show_belief(audited: Audit) -> None:
     screen.print()
     screen.print(table)
     for one in audited.belief:
+        figures = {"most": one.spread.most, "beyond": one.beyond}
+        screen.print(Text(believed(one.attribute, figures)), soft_wrap=True)
         if one.informed is not None:
             screen.print(Text(in_words(one.attribute, one.informed)), soft_wrap=True)
 

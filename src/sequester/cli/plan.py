@@ -168,6 +168,7 @@ def show_plan(screen: Console, made: Plan) -> None:
     from sequester.cli.summary import (
         add_personal,
         add_pods,
+        believed,
         changes,
         checks,
         delays,
@@ -194,6 +195,8 @@ def show_plan(screen: Console, made: Plan) -> None:
     facts.add_row("waiting", delays(made.waiting))
     add_pods(facts, made.pods, made.records)
     add_personal(facts, made.personal, made.gain)
+    for name, figures in made.belief.items():
+        facts.add_row("belief", Text(believed(name, figures)))
     screen.print(facts)
     screen.print()
     screen.print(checks(made.checks))

@@ -152,6 +152,15 @@ def add_pods(facts: Table, pods: PodFigures | None, rows: int) -> None:
     facts.add_row("pods", f"{pods.pods:,}; {hang} ({many(pods.lineages, 'lineage', 'lineages')} so far)")
 
 
+def believed(name: str, figures: Mapping[str, float]) -> str:
+    """How sure somebody without prejudice could be of anybody's value, and about how many surer than its bound."""
+    from sequester.attacks.words import share
+
+    beyond = int(figures["beyond"])
+    who = many(beyond, "person is", "people are") if beyond else "nobody is"
+    return f"{name}: at most {share(figures['most'])}, by all releases; {who} above the bound"
+
+
 def show_frontier(screen: Console, facts: Mapping[str, float]) -> None:
     """What other decoys or links would buy: facts called `frontier LABEL: FIGURE`, a row for each label."""
     rows: dict[str, dict[str, float]] = {}

@@ -121,8 +121,8 @@ class Confidence(ShareBound):
     name: ClassVar[str] = "confidence"
     protects: ClassVar[str] = "a bounded value: whoever knows the target's quasi-identifiers is no surer than its bound"
     does_not_protect: ClassVar[str] = (
-        "ordinary values; learning that a value is *not* held; against someone who knows values of others in the "
-        "class; against two releases"
+        "what is known of people like her; ordinary values; learning that a value is *not* held; against someone who "
+        "knows values of others in the class; against two releases"
     )
 
     def describe(self) -> str:

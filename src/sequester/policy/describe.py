@@ -62,6 +62,11 @@ def unpromised(policy: Policy) -> list[str]:
     free = [n for n in stay if n in policy.sensitive and not is_bounded(policy, n)]
     if free:
         said.append(f"No bound on how surely anybody is tied to a value of {listed(free)}.")
+    if policy.bounds_values:
+        said.append(
+            "Nothing about what is known of people like her: a bound is about what rows say of a person beyond that. "
+            "Whoever learns from a table that a group mostly has a value believes it of everybody in the group."
+        )
     if isinstance(policy.method, Pods):
         said += _beyond_pods(policy, policy.method)
     said.append(

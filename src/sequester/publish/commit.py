@@ -49,7 +49,7 @@ from sequester.regular import digest_of
 _KEPT = (
     "change", "waiting", "personal", "gain", "listed", "records", "classes", "checks", "findings", "loss", "holds",
     "notes", "untried", "everybody_is_new", "people", "pods", "why", "since_last",
-    "estimated",
+    "estimated", "belief",
 )  # fmt: skip
 
 _STAGES = ("describing", "writing", "reading back", "recording")

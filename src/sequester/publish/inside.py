@@ -62,6 +62,7 @@ def gather(
             "people": entry.summary.get("people"),
             "classes": entry.classes,
             "loss": entry.summary.get("loss", {}).get("release", {}).get("ncp"),
+            "belief": entry.summary.get("belief", {}),
             "sequester": __version__,
         },
         policy=policy,
@@ -120,7 +121,7 @@ def _worst(memory: Memory, quasi: Sequence[str]) -> list[tuple[int, int, float, 
 def _findings(audit: Audit) -> Findings:
     """The worst findings as stories."""
     stories = [audit.story(number) for number in audit.worst(_STORIES)]
-    return Findings(audit.exposed, stories, len(audit.findings) - len(stories))
+    return Findings(audit.exposed, audit.verdict, stories, len(audit.findings) - len(stories))
 
 
 def _compared(table: Any, published: Path, policy: Policy) -> dict[str, tuple[list[str], list[float], list[float]]]:

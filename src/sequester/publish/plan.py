@@ -144,6 +144,8 @@ class Plan(Viewable):
     loss                             by metric, of this release; of every release on its own (`static`: unsafe, for
                                      comparison); and of Byun's merge
     personal                         what people themselves allow
+    belief                           by attribute, the largest belief of somebody without prejudice (`most`), and about
+                                     how many people one is above its bound (`beyond`)
     gain                             privacy gain against information loss (Reddy et al.), of quasi-identifiers and of
                                      sensitive values, each from 0 to 1
     untried                          attacks that had nothing to work on: nothing is promised about them
@@ -199,6 +201,7 @@ class Plan(Viewable):
     relaxations: tuple[Relaxation, ...] = ()
     since_last: SinceLast | None = None
     estimated: tuple[str, ...] = ()
+    belief: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     candidate: Candidate | None = field(default=None, compare=False)
     parts: InParts | None = field(default=None, compare=False)
 
@@ -231,6 +234,7 @@ class Plan(Viewable):
         raw["checks"] = [check.to_dict() for check in self.checks]
         raw["loss"] = {name: dict(values) for name, values in self.loss.items()}
         raw["levers"], raw["notes"] = dict(self.levers), list(self.notes)
+        raw["belief"] = {name: dict(figures) for name, figures in self.belief.items()}
         raw["estimated"] = list(self.estimated)
         raw["untried"] = [one.to_dict() for one in self.untried]
         raw["pods"] = None if self.pods is None else asdict(self.pods)
@@ -261,6 +265,7 @@ class Plan(Viewable):
             why=plan.why,
             relaxations=plan.relaxations,
             estimated=plan.estimated,
+            belief=plan.belief,
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:

@@ -144,6 +144,7 @@ def prepare(ledger: Ledger, policy: Policy, request: Request, *, progress: Progr
         why=price.why,
         relaxations=priced(price.why),
         estimated=price.estimated,
+        belief=price.belief,
         since_last=since_last(candidate),
         candidate=candidate,
     )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.audit import Audit
+from sequester.attacks.belief import Beliefs
 from sequester.attacks.registry import attack_of
 from sequester.causes import Cause
 from sequester.errors import GuaranteeError
@@ -40,6 +41,7 @@ class Price:
     others  figures of releases nearby, by name
     notes   what the method has to say
     why     what makes the release less than the table
+    belief  by attribute, the largest belief of somebody without prejudice, and how many people it is too large about
     estimated  which of these figures are estimates, made on some neighborhoods of a large table
     """
 
@@ -49,6 +51,7 @@ class Price:
     notes: tuple[str, ...] = ()
     why: tuple[Cause, ...] = ()
     estimated: tuple[str, ...] = ()
+    belief: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, candidate: Candidate, brief: Brief, *, thorough: bool = False) -> Price:
@@ -69,6 +72,7 @@ class Price:
             priced,
             others=brief.method.others(task, classes),
             why=causes_of(candidate, brief, static=static, thorough=thorough),
+            belief=_believed(candidate),
         )
 
     @classmethod
@@ -80,6 +84,14 @@ class Price:
 def _said(candidate: Candidate, brief: Brief) -> tuple[str, ...]:
     """What the method notes."""
     return brief.method.notes(candidate.lineup.task, candidate.classes, candidate.histories)
+
+
+def _believed(candidate: Candidate) -> dict[str, dict[str, float]]:
+    """What somebody without prejudice believes after this release, where that is promised or does not take long."""
+    told, histories = candidate.audit.belief, candidate.histories
+    if not told and len(histories[0].people) * len(histories[0]) <= sampled.MOST_EXACT:
+        told = Beliefs(None, candidate.seats).tell(histories, known=False)
+    return {one.attribute: {"most": round(one.spread.most, 4), "beyond": one.beyond} for one in told}
 
 
 def _versions(candidate: Candidate, brief: Brief) -> dict[str, Classes]:

@@ -133,6 +133,7 @@ _FIELDS: dict[str, Test] = {
     "gain": _named(_is_figure),
     "listed": _maybe(_is_text),
     "notes": _many(_is_text),
+    "belief": _named(_group(most=_is_figure, beyond=_is_count)),
     "untried": _many(_group(attacks=_many(_is_text), why=_is_text, on=_many(_is_text), give=_is_text)),
     "everybody_is_new": _is_flag,
     "repeats": _maybe(_is_count),

@@ -12,7 +12,7 @@ from sequester.attacks.explain import Story
 from sequester.attacks.exposed import Exposed, Tally, named_value
 from sequester.attacks.registry import attack_of
 from sequester.attacks.solvers.spread import BeliefSpread
-from sequester.policy.words import amount
+from sequester.policy.words import amount, people, percent
 from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, lines
@@ -268,9 +268,10 @@ def _belief(audit: Audit) -> Iterator[Block]:
         "value, and the share of the people of whom she is surer than .5, .7 and .9; then the same of the others when "
         "some people's values are known."
     )
-    rows = []
+    rows, above = [], []
     for one in audit.belief:
         rows.append((one.attribute, "none", *_spread(one.spread)))
+        above.append(f"{one.attribute}: {people(one.beyond)} above the bound; {percent(one.spread.most)} at most.")
         for share, carried in one.resilience.items():
             if share:
                 rows.append((one.attribute, f"{100 * share:g}%", *_spread(carried.belief)))
@@ -284,6 +285,7 @@ def _belief(audit: Audit) -> Iterator[Block]:
         yield Pictures(tuple(over))
     heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
     yield Grid(heads, tuple(rows), "Beliefs")
+    yield Bullets(tuple(above))
     said = tuple(in_words(one.attribute, one.informed) for one in audit.belief if one.informed is not None)
     if said:
         yield Paragraph(WHAT_THE_BOUND_IS)

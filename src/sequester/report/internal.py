@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sequester.policy.words import people, percent
 from sequester.report import parts
 from sequester.report.audit_page import story_blocks
 from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
@@ -31,6 +32,7 @@ class Findings:
     """What an audit of everything published found: the sentence it begins with, and stories of the worst."""
 
     exposed: Exposed
+    verdict: str
     stories: Sequence[Story] = ()
     others: int = 0
 
@@ -117,11 +119,14 @@ def _about(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in ("recipient", "purpose", "created", "method"):
         if facts.get(name):
             yield {"created": "recorded"}.get(name, name), facts[name]
+    for name, figures in facts.get("belief", {}).items():
+        said = f"{percent(figures['most'])} at most, by all releases; {people(figures['beyond'])} above the bound"
+        yield f"belief in a value of {name}", said
 
 
 def _found(findings: Findings) -> Iterator[Block]:
     yield Heading("Who is exposed")
-    yield Paragraph(f"By everything published so far: {_within(findings.exposed)}")
+    yield Paragraph(f"By everything published so far: {_within(findings.verdict)}")
     rows = tuple((what, which, tally.people, tally.certain) for what, which, tally in findings.exposed.groups())
     if rows:
         yield Grid(("per", "", "people", "for certain"), rows, "Who is exposed by all releases together")
@@ -132,9 +137,8 @@ def _found(findings: Findings) -> Iterator[Block]:
         yield Paragraph(f"There are {findings.others:,} more; `sequester audit` has them all.", lead=True)
 
 
-def _within(exposed: Exposed) -> str:
+def _within(said: str) -> str:
     """A sentence behind a colon."""
-    said = str(exposed)
     return f"{said[:1].lower()}{said[1:]}"
 
 
@@ -150,7 +154,9 @@ def _without_memory(naive: Naive | None) -> Iterator[Block]:
     if naive.why:
         yield Paragraph(f"Not known: {naive.why}", lead=True)
         return
-    yield Paragraph(f"Each table anonymized on its own, as tools without a memory do it: {_within(naive.exposed[-1])}")
+    yield Paragraph(
+        f"Each table anonymized on its own, as tools without a memory do it: {_within(str(naive.exposed[-1]))}"
+    )
     attacks = list(dict.fromkeys(name for one in naive.exposed for name in one.by_attack))
     if attacks:
         counts = [

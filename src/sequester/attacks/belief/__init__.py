@@ -31,6 +31,7 @@ class Believed:
     resilience  the same of the others, by the share of people whose values are known; empty where it was not asked
     over        the same as `spread` after each release; empty where it was not asked, and of whole rows
     informed    the same by a reader who has learnt from the releases; None where it was not asked, and of whole rows
+    beyond      people who are believed to have a value more surely than its bound
     """
 
     attribute: str
@@ -38,10 +39,11 @@ class Believed:
     resilience: Mapping[float, Resilience]
     over: tuple[BeliefSpread, ...] = ()
     informed: Informed | None = None
+    beyond: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
-        plain: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict()}
+        plain: dict[str, Any] = {"attribute": self.attribute, **self.spread.to_dict(), "beyond": self.beyond}
         plain |= {"resilience": [one.to_dict() for one in self.resilience.values()]}
         plain |= {"over": [one.to_dict() for one in self.over]} if self.over else {}
         return plain | ({} if self.informed is None else {"informed": self.informed.to_dict()})
@@ -97,8 +99,14 @@ class Beliefs:
             learnt = None
             if informed is not None and history.attribute != WHOLE_ROW:
                 learnt = inform(history, self._people(history), informed)
-            told.append(Believed(history.attribute, spread, carries, over, learnt))
+            told.append(Believed(history.attribute, spread, carries, over, learnt, self._beyond(history)))
         return tuple(told)
+
+    def _beyond(self, history: History) -> int:
+        belief = self._of(history)
+        bounds = np.array([*(float(question.bound) for question in belief.questions), 1.0])
+        beyond = belief.told & self._people(history) & (belief.largest > bounds[belief.question] + NOISE)
+        return int(np.count_nonzero(beyond))
 
     def _over(self, history: History) -> Iterator[BeliefSpread]:
         """After each release but the last."""

@@ -34,6 +34,8 @@ VALUES = 15
 """Values that are told apart, the most frequent; the others go together, by their shares."""
 FOLDS = 10
 """Each release is learnt so many times without a part of its classes, hers among them."""
+CLASSES = 2_000
+"""Classes of a release that are learnt from, about: of more, every second, or third, and so on."""
 RIDGE = 1.0
 
 
@@ -140,11 +142,12 @@ def _learnt(history: History, groups: Trajectories, points: Sequence[Codes]) -> 
         ridge = np.full(features.shape[1], RIDGE)
         # The overall shares are not drawn to being equal.
         ridge[0] = 1e-6
-        weights = learn(features, counts, ridge=ridge)
+        every, place = -(-len(release) // CLASSES), np.arange(len(release))
+        used, fold = place % every == 0, place // every % FOLDS
+        weights = learn(features[used], counts[used], ridge=ridge)
         learnt[here] += _spread_out(shares(own, weights), apart, total)
-        fold = np.arange(len(release)) % FOLDS
         for one in range(min(FOLDS, len(release))):
-            left, hers = fold != one, fold[groups.path[here, number]] == one
+            left, hers = used & (fold != one), fold[groups.path[here, number]] == one
             fitted = learn(features[left], counts[left], ridge=ridge, start=weights) if left.any() else 0 * weights
             others[here[hers]] += _spread_out(shares(own[hers], fitted), apart, total)
     times = np.maximum((groups.path >= 0).sum(axis=1), 1)[:, None]
