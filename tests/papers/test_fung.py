@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import sequester as sq
 from sequester.attacks.cracks import backward, cross, forward
 from sequester.attacks.cracks.comparison import closed_between, closed_unforced, compare
 from sequester.attacks.solvers.buddies import Assignment, Buddies
@@ -114,3 +118,65 @@ def test_with_nobody_new_all_rows_are_old_and_the_printed_b_anonymity_is_zero() 
     assert backward.find(twice).measure is None
     assert backward.find(twice).findings == []
     assert forward.find(twice).measure == 5
+
+
+def frames(wards: str = "") -> list[pa.Table]:
+    """Three Cold and three Flu of one age, then six newcomers with HIV."""
+    values = ["Cold"] * 3 + ["Flu"] * 3 + ["HIV"] * 6
+    wards = wards or "w" * 12
+    rows = [{"id": str(n), "age": 40, "ward": w, "d": v} for n, (v, w) in enumerate(zip(values, wards, strict=True))]
+    return [pa.Table.from_pylist(rows[:6]), pa.Table.from_pylist(rows)]
+
+
+def asked(**protect: object) -> sq.Policy:
+    attributes = {
+        "age": {"role": "quasi-identifier", "kind": "number"},
+        "ward": {"role": "insensitive"},
+        "d": {"role": "sensitive"},
+    }
+    protect = {"k": 3, "confidence": 0.99, "against": ["neighbor"], **protect}
+    return sq.Policy.model_validate(
+        {"version": 1, "series": "t", "person": "id", "attributes": attributes, "protect": protect}
+    )
+
+
+@pytest.mark.parametrize("semantics", ["exact", "paper"])
+@pytest.mark.parametrize("known", [True, False])
+def test_section_7_2_six_rows_are_left_to_each_newcomer_and_all_have_hiv(
+    known: bool, semantics: Literal["exact", "paper"]
+) -> None:
+    """ "We modify these measures to take into account the exclusion of cracked records": confidence, not only k."""
+    releases = frames() if known else [table.drop_columns("id") for table in frames()]
+    found = sq.audit(releases, asked(confidence=0.5), semantics=semantics)
+    (finding,) = found.findings
+    assert (finding.attack, finding.attribute, finding.value) == ("backward", "d", "HIV")
+    assert (finding.required, finding.observed) == (0.5, 1)
+    assert finding.people == (tuple(map(str, range(6, 12))) if known else ())
+    assert found.measures["backward"] == 6
+    assert "Of these 6, 100% have HIV, and confidence allows 50%." in found.explain(1)
+    assert "6 remain" in found.explain(1)
+
+
+def test_section_7_2_alpha_and_diversity_are_asked_of_the_rows_that_are_left() -> None:
+    (alpha,) = sq.audit(frames(), asked(alpha=0.5)).findings[:1]
+    assert (alpha.attack, alpha.value, alpha.required, alpha.witness["bound"]) == ("backward", "HIV", 0.5, "alpha")
+    found = sq.audit(frames(), asked(diversity={"kind": "distinct", "l": 2}))
+    diversity = [finding for finding in found.findings if finding.witness["bound"] == "diversity"]
+    assert [(one.attack, one.required, one.observed) for one in diversity] == [("backward", 2, 1)]
+    assert "Their diversity is 1, and 2 is required." in found.explain(found.findings.index(diversity[0]) + 1)
+
+
+def test_section_7_2_rows_that_other_cells_tell_apart_are_added_up_by_their_value() -> None:
+    """Labels "HIV, u" and "HIV, v" are a half each of what is left, and HIV is all of it."""
+    (finding,) = sq.audit(frames("uvuvuvuvuvuv"), asked(confidence=0.5)).findings
+    assert (finding.attack, finding.attribute, finding.value, finding.observed) == ("backward", "d", "HIV", 1)
+    assert finding.witness["remaining"]["HIV, u"] == finding.witness["remaining"]["HIV, v"] == 3
+
+
+def test_section_7_2_what_is_left_after_forward_and_cross_attacks_keeps_the_bound() -> None:
+    """Tables 1 and 2 with confidence 3/5: two Flu and two HIV are left of [Europe, Lawyer], which is no more."""
+    history = replace(tables(k=4), bounds=(Fraction(3, 5),) * 2)
+    assert [attack.find(history).findings for attack in (forward, cross, backward)] == [[], [], []]
+    strict = replace(history, bounds=(Fraction(3, 5), Fraction(2, 5)))
+    found = forward.find(strict).findings
+    assert [(one.value, one.observed, one.classes) for one in found] == [("HIV", 0.5, ((1, 1), (2, 2)))]

@@ -127,17 +127,23 @@ def _of_knowledge(policy: Policy, bounded: Sequence[str]) -> Iterator[Promise]:
 def _against_neighbor(policy: Policy) -> Iterator[Promise]:
     if not staying(policy):
         return
-    bounded = _bounded(policy)
+    bounded, cracks = _bounded(policy), ("forward", "cross", "backward")
     yield Promise(
         f"Of the rows that may be a person's, at least {policy.fewest:,} are left when two releases are "
         "compared.",
-        "the series", "neighbor", ("forward", "cross", "backward"),
+        "the series", "neighbor", cracks,
     )  # fmt: skip
     if bounded:
         yield Promise(
-            f"What the classes of a person have in common ties her to no value of {listed(bounded)} more surely than "
-            "its bound.",
-            "the series", "neighbor", ("intersection",),
+            "Neither what the classes of a person have in common nor the rows that are left for her tie her to a "
+            f"value of {listed(bounded)} more surely than its bound.",
+            "the series", "neighbor", ("intersection", *cracks),
+        )  # fmt: skip
+    kept = [name for name in ("alpha", "diversity") if getattr(policy.protect, name) is not None]
+    if kept:
+        yield Promise(
+            f"The rows that are left for a person keep {listed(kept)} as every class does.",
+            "the series", "neighbor", cracks,
         )  # fmt: skip
 
 
