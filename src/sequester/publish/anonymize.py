@@ -48,8 +48,9 @@ def anonymize(
     """
     tell = Stages("publish", _STAGES, progress)
     tell(0)
-    snapshot, population = _read(source, policy, show_values=show_values)
-    snapshot = _in_its_order(snapshot)
+    read, population = _read(source, policy, show_values=show_values)
+    places = _in_its_order(read)
+    snapshot = read.take(places)
     brief = Brief.of(policy, snapshot, [secrets.randbits(128) if seed is None else seed])
     tell(1)
     if brief.method.seats:
@@ -65,12 +66,14 @@ def anonymize(
     judged = Judged.of(records, classes, order, policy)
     read_back(table, judged)
     tell.done(rows=table.num_rows, classes=len(classes))
+    member = np.empty(len(places), classes.member.dtype)
+    member[places] = classes.member if people is None else classes.member[people]
     return Release(
         table=table,
         measurement=measured,
         policy=policy,
-        person=snapshot.person,
-        classes=classes if people is None else replace(classes, member=classes.member[people]),
+        person=read.person,
+        classes=replace(classes, member=member),
         judged=judged,
         weight=None if people is None else weight_of(people[order]),
     )
@@ -129,8 +132,8 @@ def _read(source: Any, policy: Policy, *, show_values: bool) -> tuple[Snapshot, 
     return encode_with_population(source, policy, population=people, show_values=show_values)
 
 
-def _in_its_order(snapshot: Snapshot) -> Snapshot:
-    """The records in an order that follows from what is in the table, whatever order they came in.
+def _in_its_order(snapshot: Snapshot) -> NDArray[np.intp]:
+    """The places of the records in an order that follows from what is in the table, whatever order they came in.
 
     The same table has the same classes every time, so that releases of it tell no more than one; and nobody who has not
     the table can say who comes first.
@@ -139,8 +142,8 @@ def _in_its_order(snapshot: Snapshot) -> Snapshot:
         [snapshot.quasi, snapshot.plain, snapshot.sensitive, *([] if snapshot.exact is None else [snapshot.exact])]
     )
     order = np.lexsort(cells[::-1])
-    digest = hashlib.sha256(np.ascontiguousarray(cells[:, order])).digest()
-    return snapshot.take(np.random.default_rng(np.frombuffer(digest, np.uint32)).permutation(order))
+    digest = hashlib.sha256(cells[:, order].tobytes()).digest()
+    return np.random.default_rng(np.frombuffer(digest, np.uint32)).permutation(order)
 
 
 def _refuse_hopeless(snapshot: Snapshot, requirement: Requirement, population: NDArray[np.int32] | None) -> None:
