@@ -38,7 +38,7 @@ def test_a_release_is_written_beside_us_and_summed_up(folder: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "people.csv is anonymized, by mondrian."
     figures = {line.split()[0]: line.split()[1] for line in lines[2:9]}
-    assert figures["records"] == "300"
+    assert figures["rows"] == "300"
     assert figures["k"] == str(described["k"])
     assert figures["confidence"] == f"{described['confidence']:.3g}"
     assert f"AIL {described['loss']['ail']:.3g}, NCP {described['loss']['ncp']:.3g}, DM " in done.stdout

@@ -95,7 +95,9 @@ def test_the_command_finds_and_explains_and_a_safe_pair_ends_with_0(tmp_path: Pa
     assert done.returncode == 4
     assert "Alice" in done.stdout
     assert "Bob" in done.stdout
-    number = next(line.split()[0] for line in done.stdout.splitlines() if "difference" in line and "Alice tied to Cancer" in line)
+    number = next(
+        line.split()[0] for line in done.stdout.splitlines() if "difference" in line and "Alice tied to Cancer" in line
+    )
     told = invoke(*command, "--explain", number, cwd=tmp_path)
     assert told.returncode == 4
     assert "Alice" in told.stdout

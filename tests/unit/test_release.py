@@ -122,6 +122,16 @@ def test_members_without_a_person_column_are_row_numbers(rules: dict[str, Any]) 
     assert made.members()["person"].to_pylist() == list(range(1, len(TABLE) + 1))
 
 
+@pytest.mark.parametrize("method", [*METHODS.values(), {"name": "pods"}], ids=[*METHODS, "pods"])
+def test_rows_with_people_say_whose_value_they_show(rules: dict[str, Any], method: dict[str, Any]) -> None:
+    made = sq.anonymize(TABLE, policy(rules, method=method), seed=3)
+    diagnosis = {row["patient_id"]: row["diagnosis"] for row in TABLE.to_pylist()}
+    told = [row for row in made.with_people().to_pylist() if row["patient_id"] is not None]
+    assert all(row["diagnosis"] == diagnosis[row["patient_id"]] for row in told)
+    published = [row["person"] for row in made.members().to_pylist() if row["class"] >= 0]
+    assert sorted(row["patient_id"] for row in told) == sorted(published)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_record_is_published_with_cells_that_mean_a_box_around_it(rules: dict[str, Any], method: str) -> None:
     rules = {**rules, "attributes": {**rules["attributes"], "name": {"role": "insensitive"}}}

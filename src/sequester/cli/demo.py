@@ -123,7 +123,6 @@ def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Shown:
     from sequester.attacks.audit import audit
     from sequester.policy.methods import MethodOptions
     from sequester.publish.anonymize import anonymize
-    from sequester.publish.emit import shuffle_rows
     from sequester.publish.files import write_file
 
     alone = policy.model_copy(update={"method": TypeAdapter(MethodOptions).validate_python(ALONE)})
@@ -132,9 +131,7 @@ def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Shown:
     for number in range(1, TIMES + 1):
         release = anonymize(out / TABLES / f"{number}.csv", alone, seed=seed + number)
         write_file(release.table, out / NAIVE / f"{number}.csv")
-        members = release.members()
-        order = shuffle_rows(members["class"].to_numpy(), seed=seed + number)
-        known.append(release.table.append_column(str(policy.person), members["person"].take(order)))
+        known.append(release.with_people())
         told.loss.append(release.loss["ail"])
         told.audits.append(audit(known, alone, against=["insider"], belief=True))
     return told

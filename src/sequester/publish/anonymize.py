@@ -24,7 +24,7 @@ from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.emit import shuffle_rows, write_table
 from sequester.publish.exact import Judged, read_back
-from sequester.publish.release import Release, weight_of
+from sequester.publish.release import Release, whose
 from sequester.publish.seated import seat_table
 
 Progress = Callable[[str, int, int], None]
@@ -75,7 +75,7 @@ def anonymize(
         person=read.person,
         classes=replace(classes, member=member),
         judged=judged,
-        weight=None if people is None else weight_of(people[order]),
+        rows=whose(order, people, places),
     )
 
 

@@ -40,7 +40,7 @@ from sequester.publish.distinct import check_written
 from sequester.publish.exact import read_back
 from sequester.publish.files import draft_folder, draft_of, show_folder
 from sequester.publish.plan import Plan
-from sequester.publish.release import Release, weight_of
+from sequester.publish.release import Release, whose
 from sequester.publish.repeated import stale
 from sequester.publish.reporting import axes_of, public_page, told_of
 from sequester.regular import digest_of
@@ -79,7 +79,7 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress
         person=candidate.records.without(~people).person,
         classes=candidate.of_people,
         facts=facts_of(plan),
-        weight=None if candidate.seats is None else weight_of(people[candidate.order]),
+        rows=whose(candidate.order, people, None),
     )
     data = data_file(policy.output.format)
     step("before writing")

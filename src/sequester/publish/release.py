@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sequester.ingest.published import OpenedTable
 from sequester.methods.classes import Classes
+from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement
 from sequester.outputs import OUTPUTS, SUFFIXES, data_file
 from sequester.policy.model import Policy
@@ -40,16 +41,18 @@ class Release(Viewable):
         classes: Classes,
         facts: Mapping[str, Any] | None = None,
         judged: Judged | None = None,
-        weight: float | None = None,
+        rows: NDArray[np.intp],
     ) -> None:
-        self.table = weighed(table, weight, policy)
+        # How many people a row stands for, where some rows may be decoys.
+        self._weight = round(float((rows >= 0).mean()), 6) if method_of(policy.method).seats else None
+        self.table = weighed(table, self._weight, policy)
         self.measurement = measurement
         self.policy = policy
         self._person = person
         self._classes = classes
         self._judged = judged
-        # How many people a row stands for, where some rows are decoys.
-        self._weight = weight
+        # Whose every row is, as a place among `person`; -1 of a decoy.
+        self._rows = rows
         # Of a release in a series: its number and name, and what the audit tried and reached; nothing private.
         self.facts: Mapping[str, Any] = facts or {}
         self.folder: Path | None = None
@@ -108,6 +111,14 @@ class Release(Viewable):
         if person is None:
             person = pa.array(np.arange(1, len(self._classes.member) + 1))
         return pa.table({"person": person, "class": pa.array(self._classes.member)})
+
+    def with_people(self) -> pa.Table:
+        """The published rows, each with its person (null: nobody), as an audit takes them in the publisher's view.
+
+        As private as `members()`.
+        """
+        person = self.members()["person"].take(pa.array(self._rows, mask=self._rows < 0))
+        return self.table.append_column(self.policy.person or "person", person)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything about the release that may be public: no cell, no person, no seed.
@@ -187,6 +198,10 @@ class Release(Viewable):
         return f"<Release {self.policy.series}: {repr(self.measurement)[1:-1]}>"
 
 
-def weight_of(people: NDArray[np.bool_]) -> float:
-    """How many people a row of a release stands for, by which of its rows are about somebody."""
-    return round(float(people.mean()), 6)
+def whose(
+    order: NDArray[np.intp], people: NDArray[np.bool_] | None, places: NDArray[np.intp] | None
+) -> NDArray[np.intp]:
+    """Whose every row is, of records in this order: a place in the given table, -1 of a decoy."""
+    if people is not None:
+        order = np.where(people, np.cumsum(people) - 1, -1)[order]
+    return order if places is None else np.where(order < 0, -1, places[order])
