@@ -81,7 +81,8 @@ def lived(folder: Path) -> Path:
         if command[:2] == ("ledger", "import"):
             shutil.copy2(folder / f"{LEDGER}.key", folder / "copy.ledger.key")
         done = invoke("--verbose", "--log", "run.log", *command, cwd=folder)
-        assert done.returncode == 0, (command, done.stderr)
+        # Of files without ids some attacks cannot be tried, which is said, and is no 0.
+        assert done.returncode == (3 if command[:2] == ("audit", f"{FIRST}/data.csv") else 0), (command, done.stderr)
         assert CANARY not in done.stdout + done.stderr, command
     return folder
 
