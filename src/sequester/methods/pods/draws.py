@@ -182,6 +182,8 @@ class _Design:
 
 def _limited(share: Numbers, seats: int) -> Numbers:
     """Shares that add up to one and are at most 1/seats: what is above goes to the others, as they are."""
+    # Labels that nobody in the table has (those of leavers) are as likely as each other.
+    share = share if share.any() else np.ones_like(share)
     found, most = share / share.sum(), 1 / seats
     full = np.zeros(len(share), np.bool_)
     while (above := (found > most) & ~full).any():
