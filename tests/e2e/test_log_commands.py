@@ -59,7 +59,7 @@ def test_a_whole_series_is_told_and_nobody_in_it(folder: Path) -> None:
         (("publish", "next.plan", *rules), 0),
         (("publish", "q2.csv", *rules, "--yes", "--seed", SEED + 1, "--recipient", SECRET, "--purpose", SECRET), 0),
         (("audit", "--ledger", LEDGER, *rules), 0),
-        (("audit", "releases/clinic/0001-q1/data.csv", "releases/clinic/0002-q2/data.csv", *rules), 0),
+        (("audit", "releases/clinic/0001-q1/data.csv", "releases/clinic/0002-q2/data.csv", *rules), 3),
         (("anonymize", "q1.csv", *rules, "--seed", SEED), 0),
         (("ledger", "verify", *rules), 0),
         (("ledger", "export", "backup", *rules), 0),
