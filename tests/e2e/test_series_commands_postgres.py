@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_every_command_finds_the_ledger_and_no_word_or_file_shows_the_password(f
     assert CANARY not in "".join(text for text in said[:9])
     shown = url.replace(SECRET, "***")
     assert f"Made the ledger {shown}#clinic and its key, clinic.ledger.key" in said[1]
-    assert f"--ledger {shown}" in said[1]
+    assert f"--ledger {shlex.quote(shown)}" in said[1]
     assert json.loads(said[2])["ledger"] == f"{shown}#clinic"
     assert json.loads(said[6])["ledger"] == f"{shown}#clinic"
     assert json.loads(said[9])["holds"] is True

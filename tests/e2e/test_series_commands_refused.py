@@ -51,12 +51,17 @@ def test_a_plan_is_stale_when_the_ledger_has_moved_on(planned: Path) -> None:
 
 @pytest.mark.parametrize(
     "table",
-    [people(92), people(90), people(91)[::-1], [*people(90), (f"{CANARY}-new", 50, "Bonn", f"{CANARY} flu")]],
-    ids=["one more", "one fewer", "another order", "somebody else"],
+    [people(92), people(90), [*people(90), (f"{CANARY}-new", 50, "Bonn", f"{CANARY} flu")]],
+    ids=["one more", "one fewer", "somebody else"],
 )
 def test_a_plan_is_stale_when_the_table_has_changed(planned: Path, table: list[tuple[str, int, str, str]]) -> None:
     write(planned / "q3.csv", table)
     assert "plan it again" in refused(planned, "publish", "next.plan", *RULES, code=5)
+
+
+def test_a_plan_holds_for_the_same_table_in_another_order(planned: Path) -> None:
+    write(planned / "q3.csv", people(91)[::-1])
+    assert invoke("publish", "next.plan", *RULES, cwd=planned).returncode == 0
 
 
 def test_a_plan_is_stale_when_the_method_has_changed(planned: Path) -> None:

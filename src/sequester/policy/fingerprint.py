@@ -61,6 +61,10 @@ def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> l
                     different.append(f"{key}.{name}")
         elif one != other:
             different.append(key)
+    if "protect.k" in different:
+        # What nobody wrote follows from k.
+        follows = {f"protect.{name}" for name in ("inferred", "people") if getattr(policy.protect, name) is None}
+        different = [key for key in different if key not in follows]
     return different
 
 
