@@ -146,6 +146,8 @@ def add_pods(facts: Table, pods: PodFigures | None, rows: int) -> None:
     facts.add_row("decoys", f"{pods.decoys:,}: {share}")
     fewest = many(pods.fewest, "person", "people")
     facts.add_row("people", f"every class has {fewest} or more beside its decoys; {pods.promised:,} must be")
+    for told in pods.distortion():
+        facts.add_row("shares", told)
     hang = (
         f"the values of {many(pods.largest, 'person', 'people')} at most hang together, {number(pods.mean)} on average"
     )

@@ -53,7 +53,7 @@ def blocks(told: Mapping[str, Any]) -> tuple[Block, ...]:
 def trials_table(told: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Heads and rows: every variant, its losses, and who is not in it or exposed."""
     heads = (
-        *told["varied"], "variant", "NCP", "AIL", "decoys %", "wait", "kept", "left out", "exposed", "certain",
+        *told["varied"], "variant", "NCP", "AIL", "decoys %", "values off", "wait", "kept", "left out", "exposed", "certain",
         "seconds", "why not",
     )  # fmt: skip
     return heads, tuple(_trial_row(told, trial) for trial in told["trials"])
@@ -72,13 +72,14 @@ def columns_table(told: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple
 def _trial_row(told: Mapping[str, Any], trial: Mapping[str, Any]) -> tuple[Any, ...]:
     named = (*(trial["point"][name] for name in told["varied"]), trial["name"])
     if not trial["waves"]:
-        return (*named, *[None] * 9, trial["why"])
+        return (*named, *[None] * 10, trial["why"])
     last = trial["waves"][-1]
     return (
         *named,
         _digits(trial["ncp"]),
         _digits(trial["ail"]),
         _digits(100 * trial["decoys"], 1),
+        trial["distorted"],
         trial["waiting"],
         trial["kept"],
         trial["left_out"],
