@@ -369,7 +369,7 @@ def test_of_equals_shares_that_are_right_come_before_more_promises() -> None:
     assert choose([off, right], rules()) is right
     told = recommend([off], rules())
     assert told is not None
-    assert "change the shares of 2 values of a wave, or fewer, by more than `distortion`" in told.reasons[0]
+    assert "change the shares of up to 2 values of a wave by more than `distortion`" in told.reasons[0]
 
 
 def test_where_nobody_keeps_the_rule_it_is_said_what_gives_way() -> None:

@@ -53,8 +53,8 @@ def blocks(told: Mapping[str, Any]) -> tuple[Block, ...]:
 def trials_table(told: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Heads and rows: every variant, its losses, and who is not in it or exposed."""
     heads = (
-        *told["varied"], "variant", "NCP", "AIL", "decoys %", "values off", "wait", "kept", "left out", "exposed", "certain",
-        "seconds", "why not",
+        *told["varied"], "variant", "NCP", "AIL", "decoys %", "values off", "wait", "kept", "left out", "exposed",
+        "certain", "seconds", "why not",
     )  # fmt: skip
     return heads, tuple(_trial_row(told, trial) for trial in told["trials"])
 

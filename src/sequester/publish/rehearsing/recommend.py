@@ -80,8 +80,8 @@ def recommend(trials: Sequence[Trial], policy: Policy) -> Recommendation | None:
     rule = (
         "of the variants that hold in every wave and promise at least what the policy does, those in which nobody "
         f"waits, is left out, or is published on after leaving, with at most {percent(policy.decoys)} decoys; of these "
-        "the least mean NCP (to three digits); of equals the fewest values whose shares are changed too much, then what "
-        "promises most, then the fewest decoys, and then the policy's own numbers"
+        "the least mean NCP (to three digits); of equals the fewest values whose shares are changed too much, then "
+        "what promises most, then the fewest decoys, and then the policy's own numbers"
     )
     return Recommendation(
         _called(best), rule, (*_exceptions(best, policy), *_reasons(best, trials), *_counted(best, policy))
@@ -100,8 +100,10 @@ def _exceptions(best: Trial, policy: Policy) -> list[str]:
     if best.decoys > policy.decoys:
         told.append(f"No variant does with {percent(policy.decoys)} decoys: this one has {_share(best.decoys)}.")
     if best.distorted:
-        values = f"of {best.distorted:,} values of a wave, or fewer," if best.distorted > 1 else "of one value of a wave"
-        told.append(f"Its decoys change the shares {values} by more than `distortion` ({percent(policy.distortion)}).")
+        values = f"up to {best.distorted:,} values of a wave" if best.distorted > 1 else "one value of a wave"
+        told.append(
+            f"Its decoys change the shares of {values} by more than `distortion` ({percent(policy.distortion)} of it)."
+        )
     return told
 
 
