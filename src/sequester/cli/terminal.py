@@ -129,6 +129,7 @@ def with_flags(text: str) -> str:
     text = _ARGUMENT.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
     text = text.replace("`folder=...`", "`--releases`").replace("`source=...`", "`--data`")
     text = text.replace("`population=...`", "`--population`").replace("`registered=...`", "`--registered`")
+    text = text.replace("`target=...`", "`--target`")
     return text.replace("look ahead to see", "plan with --ahead to see")
 
 
