@@ -184,10 +184,10 @@ def shares_of(candidate: Candidate) -> dict[str, dict[str, float]]:
     """By attribute, how far shares of values among rows are from those among people, cells as in the table."""
     records, decoy, part = candidate.records, candidate.decoy, candidate.judged.policy.distortion
     names = (*records.sensitive_names, *records.quasi_names)
-    found = {}
+    people, found = max(int(np.count_nonzero(~decoy)), 1), {}
     for name, codes in zip(names, [*records.sensitive, *records.quasi], strict=True):
         values = int(codes.max(initial=0)) + 1
-        true = np.bincount(codes[~decoy], minlength=values) / max(np.count_nonzero(~decoy), 1)
+        true = np.bincount(codes[~decoy], minlength=values) / people
         change = np.abs(np.bincount(codes, minlength=values) / max(len(codes), 1) - true)
         beyond = np.count_nonzero(change > np.maximum(part * true, HALF_A_POINT))
         there = int(np.count_nonzero(np.bincount(codes)))
