@@ -148,8 +148,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
     if pending is None:
         return ()
     what = f"release {pending.number} ({pending.name}) was begun by a command that did not end"
-    # Before version 3 the folders of all series lay side by side.
-    place = folder / ledger.series / pending.folder if pending.files else folder / pending.folder
+    place = folder / ledger.series / pending.folder
     if (not place.exists() and _is_release(draft_of(place), pending)) or _is_release(place, pending):
         show_folder(place)
         settle(ledger, pending, place)
