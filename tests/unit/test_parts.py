@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -273,6 +274,20 @@ def test_parts_that_were_changed_or_lost_are_noticed(tmp_path: Path) -> None:
         series.plan(second, name="w2", seed=SEED)
     (tmp_path / "towns.ledger.parts").rename(tmp_path / "elsewhere")
     with pytest.raises(LedgerError, match="list of parts of release 1"):
+        series.plan(second, name="w2", seed=SEED)
+
+
+@pytest.mark.parametrize("release", [1, 9], ids=["known", "unknown"])
+def test_rows_in_the_ledger_of_a_series_in_parts_are_noticed(tmp_path: Path, release: int) -> None:
+    """All its rows are in parts, so that whatever is in these tables was put there."""
+    first, second = waves()
+    series = begin(tmp_path, policy("merge"))
+    series.publish(first, name="w1", seed=SEED)
+    with duckdb.connect(str(tmp_path / "towns.ledger")) as database:
+        database.execute(f"INSERT INTO state VALUES ({release}, 0, 0)")
+    with ledger_of(series) as ledger:
+        assert any("state" in problem for problem in ledger.verify().problems)
+    with pytest.raises(LedgerError, match="the ledger is damaged"):
         series.plan(second, name="w2", seed=SEED)
 
 
