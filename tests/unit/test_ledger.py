@@ -19,6 +19,7 @@ from sequester.domain.kinds.code import from_codes
 from sequester.domain.tree import from_values
 from sequester.errors import Busy, LedgerError, StalePlan
 from sequester.ledger import Key, Ledger, WaitingList, duck
+from sequester.ledger.chain import facts_to_seal
 from series import axis
 
 
@@ -404,8 +405,11 @@ def test_names_with_quotes_are_only_names(books: Books) -> None:
 )
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_ledger_of_another_version_is_refused(books: Books, version: str, reason: str, read_only: bool) -> None:
-    new(books / "x.ledger").close()
-    tamper(books / "x.ledger", f"UPDATE meta SET value = '{version}' WHERE fact = 'schema'")
+    with new(books / "x.ledger") as ledger:
+        facts = {**ledger._store.facts(), "schema": version}
+    seal = KEY.sign("meta", facts_to_seal(facts)).hex()
+    for fact, value in (("schema", version), ("seal", seal)):
+        tamper(books / "x.ledger", f"UPDATE meta SET value = '{value}' WHERE fact = '{fact}'")
     with pytest.raises(LedgerError, match=reason):
         Ledger.open(books / "x.ledger", key=KEY, read_only=read_only)
 

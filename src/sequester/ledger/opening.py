@@ -14,6 +14,7 @@ from sequester.ledger.key import Key
 from sequester.ledger.place import Place
 from sequester.ledger.postgres import Postgres, new_schema
 from sequester.ledger.store import Store
+from sequester.ledger.verify import facts_problems
 
 _NEEDED = {"series", "fingerprint", "policy_text", "created", "key_check", "schema"}
 
@@ -27,7 +28,7 @@ def open_store(
     try:
         facts = _facts(connection)
         _refuse_foreign(facts, key, series, place)
-        _refuse_other_version(facts, place)
+        _refuse_other_version(connection, facts, key)
         store = Store(connection, key)
         if left and not read_only and key is not None:
             with connection.transaction():
@@ -96,9 +97,12 @@ def _refuse_foreign(facts: Mapping[str, str], key: Key | None, series: str | Non
         raise LedgerError(problems)
 
 
-def _refuse_other_version(facts: Mapping[str, str], place: Place) -> None:
-    if facts["schema"] != str(schema.VERSION):
-        older = facts["schema"].isdecimal() and int(facts["schema"]) < schema.VERSION
-        fix = "open it with that version" if older else "upgrade the package"
-        message = f"the ledger was written by {'an older' if older else 'a newer'} Sequester; {fix}"
-        raise LedgerError(Problem(message, file=str(place)))
+def _refuse_other_version(connection: Connection, facts: Mapping[str, str], key: Key | None) -> None:
+    if facts["schema"] == str(schema.VERSION):
+        return
+    older = facts["schema"].isdecimal() and int(facts["schema"]) < schema.VERSION
+    if older and key is not None and (changed := [*facts_problems(facts, key)]):
+        raise connection.damaged("; ".join(changed))
+    written, fix = ("an older", "open it with that version") if older else ("a newer", "upgrade the package")
+    message = f"the ledger was written by {written} Sequester; {fix}"
+    raise LedgerError(Problem(message, file=str(connection.place)))
