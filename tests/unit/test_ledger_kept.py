@@ -19,7 +19,7 @@ from sequester.errors import LedgerError
 from sequester.ledger import Ledger, Place, WaitingList
 from sequester.ledger.connection import Connection
 from sequester.ledger.duck import DuckFile
-from sequester.ledger.postgres import Postgres, quoted_name
+from sequester.ledger.postgres import Postgres, quoted_name, schema_of
 
 needs_server = pytest.mark.skipif(SERVER.why_not is not None, reason=SERVER.why_not or "")
 _NUMBERS = count(1)
@@ -180,15 +180,14 @@ def test_a_trigger_that_came_while_a_release_was_recorded_stops_it(
     insert, body = Postgres.insert, "BEGIN DELETE FROM people; RETURN NULL; END"
     SERVER.sql(f"CREATE OR REPLACE FUNCTION public.empty() RETURNS trigger LANGUAGE plpgsql AS '{body}'", "books")
 
-    def by_somebody_else(self: Postgres, statement: str) -> None:
+    def by_somebody_else(statement: str) -> None:
         with psycopg.connect(SERVER.address("books"), autocommit=True) as other:
-            other.execute(f"SET search_path TO {quoted_name(self.schema)}")
+            other.execute(f"SET search_path TO {quoted_name(schema_of(place.database[1]))}")
             other.execute(statement)
 
     def inserted(self: Postgres, name: str, rows: pa.Table) -> None:
         if name == "people":
             by_somebody_else(
-                self,
                 "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON people DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
                 "EXECUTE FUNCTION public.empty()",
             )
@@ -200,7 +199,7 @@ def test_a_trigger_that_came_while_a_release_was_recorded_stops_it(
             patched.setattr(Postgres, "insert", inserted)
             with pytest.raises(LedgerError, match="has a trigger"):
                 ledger.begin(made)
-        by_somebody_else(ledger._store.connection, "DROP TRIGGER t ON people")
+        by_somebody_else("DROP TRIGGER t ON people")
         assert len(ledger.releases()) == 3
         assert ledger.verify().holds
         ledger.finish(ledger.begin(made).number)
