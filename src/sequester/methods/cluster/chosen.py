@@ -1,7 +1,7 @@
 """The method `cluster` as a policy asks for it: clusters, and in each the attributes that are worth generalizing.
 
 Reddy et al. generalize only a subset of the quasi-identifiers, in every cluster another, and publish the rest as it is,
-which identifies people. Here the rest is as fine as the guard allows on all quasi-identifiers (`research/subset`). In a
+which identifies people. Here the rest is as fine as the guard allows on all quasi-identifiers (`subset`). In a
 series only clusters of newcomers are cut so: what has a history is cut anew only where the guard of the series says so.
 """
 
@@ -82,8 +82,7 @@ def _narrowed(
 ) -> Classes:
     if method.gain is None and method.weight is None:
         return classes
-    from sequester.methods.research.subset.choice import SubsetRule, choose
-    from sequester.methods.research.subset.refine import refine
+    from sequester.methods.cluster.subset import choose, refine
 
-    chosen = choose(classes.lo, classes.hi, domains, SubsetRule(threshold=method.gain, weight=method.weight))
+    chosen = choose(classes.lo, classes.hi, domains, gain=method.gain, weight=method.weight)
     return refine(codes, domains, guard, classes.member, classes.lo, classes.hi, chosen)
