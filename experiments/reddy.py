@@ -37,7 +37,7 @@ from sequester.history import History, Past
 from sequester.history.sight import sights_of
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.cluster.chosen import cluster_next, cluster_table
+from sequester.methods.cluster.method import cluster_next, cluster_table
 from sequester.methods.cluster.subset import refine
 from sequester.methods.grow import grow
 from sequester.methods.merge import merge
