@@ -21,6 +21,7 @@ from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
 from numpy.typing import NDArray
 
+from experiments.reddy_scores import Gain, SubsetRule, choose_by, linking, score, subsets
 from experiments.tables import table
 from sequester.arrays import row_groups
 from sequester.attacks.audit import Audit, audit_histories
@@ -36,14 +37,12 @@ from sequester.history import History, Past
 from sequester.history.sight import sights_of
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.cluster.chosen import cluster_next, cluster_table
+from sequester.methods.cluster.method import cluster_next, cluster_table
+from sequester.methods.cluster.subset import refine
 from sequester.methods.grow import grow
 from sequester.methods.merge import merge
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.republish import republish
-from sequester.methods.research.subset.choice import SubsetRule, choose, score, subsets
-from sequester.methods.research.subset.gains import Gain, linking
-from sequester.methods.research.subset.refine import refine
 from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from sequester.metrics.loss import ail
 from sequester.policy import Policy
@@ -331,7 +330,7 @@ def _ruled(
     rule: SubsetRule,
     scores: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> list[object]:
-    chosen = choose(made.lo, made.hi, data.domains, rule)
+    chosen = choose_by(made.lo, made.hi, data.domains, rule)
     group, first = row_groups(chosen.astype(np.int8))
     often = np.bincount(group)
     most = int(np.argmax(often))

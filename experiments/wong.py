@@ -33,7 +33,7 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.group import group
-from sequester.methods.research.registration.regions import regions
+from sequester.methods.lifetime.regions import regions
 from sequester.metrics.queries import query_error, random_queries
 from sequester.policy import Policy
 from sequester.policy.protect import Lifetime

@@ -19,7 +19,7 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize
-from sequester.methods.specialize.respecialize import Refinement, RowsLeft, respecialize
+from sequester.methods.specialize.respecialize import respecialize
 
 BIRTHPLACE = from_tree({"Europe": ["UK", "France"]})
 JOB = from_tree({"Professional": ["Lawyer", "Doctor"]})
@@ -92,12 +92,13 @@ def test_example_1_1_table_2_is_what_is_published_for_k_4(semantics: str) -> Non
 def test_examples_3_2_to_4_3_crack_sizes_are_counted_class_by_class() -> None:
     """Flu of [Europe, Lawyer] has crack size 1 for the French; Flu of [UK, Professional] has for newcomers."""
     past, codes, guard = next_table(table_1(4), RECORDS, people=10)
-    search = Refinement.of(past, codes, (BIRTHPLACE, JOB), guard, against=["neighbor"], exact=True)
-    steps = list(search.run())
-    assert steps == [RowsLeft(5, 5), RowsLeft(4, 4)]
-    place = {int(lo): number for number, lo in enumerate(search.classes().lo[0])}
-    assert search.left[place[UK]].tolist() == [5, 4]
-    assert search.left[place[FRANCE]].tolist() == [4, 5]
+    history = after(past, respecialize(past, codes, (BIRTHPLACE, JOB), guard, against=["neighbor"]))
+    assert [attack.find(history).measure for attack in (forward, cross, backward)] == [4, 4, 4]
+    asked = History(**{**vars(history), "k": 5})
+    cracked = {
+        person for attack in (forward, backward) for found in attack.find(asked).findings for person in found.people
+    }
+    assert cracked == {3, 4, *range(8, 10)}
 
 
 def test_table_3_targets_of_the_first_month_are_cracked_in_both_releases_newcomers_only_in_the_second() -> None:

@@ -10,6 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from experiments.reddy_scores import (
+    Linking,
+    SubsetRule,
+    gain_of_release,
+    linking,
+    pick,
+    score,
+    sensitive_gain,
+    subsets,
+)
 
 import sequester as sq
 from sequester.domain.kinds.number import from_numbers
@@ -18,9 +28,7 @@ from sequester.guarantees.anonymity import KAnonymity
 from sequester.guarantees.confidence import Confidence
 from sequester.guarantees.requirement import Protected, Requirement
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.research.subset.choice import SubsetRule, choose, pick, score, subsets
-from sequester.methods.research.subset.gains import Linking, gain_of_release, linking, sensitive_gain
-from sequester.methods.research.subset.refine import refine
+from sequester.methods.cluster.subset import choose, refine
 from sequester.metrics.gain import quasi_gain, quasi_loss
 
 TABLE_1 = """
@@ -291,17 +299,16 @@ def test_refined_clusters_are_2_anonymous_on_the_quasi_identifier(confidence):
 @pytest.mark.parametrize(
     "rule",
     [
-        SubsetRule(threshold=0.85),
-        SubsetRule(threshold=0.5),
-        SubsetRule(threshold=0.5, over="subset"),
-        SubsetRule(weight=0.5),
-        SubsetRule(weight=0.9),
+        {"gain": 0.85},
+        {"gain": 0.5},
+        {"weight": 0.5},
+        {"weight": 0.9},
     ],
     ids=str,
 )
 def test_from_clusters_to_classes_with_the_subset_chosen_here(rule):
     required = requirement(confidence=0.5)
-    chosen = choose(LO, HI, DOMAINS, rule)
+    chosen = choose(LO, HI, DOMAINS, **rule)
     classes = refine(CODES, DOMAINS, ClassGuard.of(required, ILLNESS), CLUSTER, LO, HI, chosen)
     assert chosen.any(axis=0).all()
     assert all(outcome.holds for outcome in required.check(classes.member, ILLNESS))

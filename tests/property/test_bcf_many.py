@@ -16,7 +16,7 @@ from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
-from sequester.methods.specialize.respecialize import Refinement, respecialize
+from sequester.methods.specialize.respecialize import respecialize
 from strategies import flat
 
 
@@ -94,36 +94,6 @@ def test_no_safe_specialization_is_left() -> None:
     assert tried > 50
 
 
-def test_rows_left_are_those_of_the_audit_after_every_step() -> None:
-    steps = 0
-    for seed in range(40):
-        chain = random_chain(200 + seed, people=(10, 40), releases=(2, 4), leaving=0.1 * (seed % 2), criteria=False)
-        chain.protect["k"] = 1
-        chain = random_k(chain)
-        for _ in releases(chain, against=["neighbor"]):
-            if len(chain.history) == len(chain.present) - 1:
-                break
-        past, codes, guard = chain.past()
-        before = [attack.find(chain.history).measure for attack in (forward, backward)]
-        search = Refinement.of(past, codes, chain.domains, guard, against=["neighbor"], exact=True)
-        for left in search.run():
-            history = chain.extended(past, search.classes())
-            found = [attack.find(history).measure for attack in (forward, backward)]
-            assert _least(left.backward, before[1]) == found[1]
-            assert _least(*left, *before) == _least(*found)
-            steps += 1
-    assert steps > 200
-
-
-def random_k(chain: Chain) -> Chain:
-    """The same people with nothing published, under the promises as they are now."""
-    return Chain(chain.domains, chain.points, chain.value, chain.present, chain.protect, chain.links)
-
-
-def _least(*numbers: float | None) -> float | None:
-    return min((number for number in numbers if number is not None), default=None)
-
-
 def test_what_the_intersection_forbids_at_first_is_done_once_another_split_allows_it() -> None:
     """One class {a, b, c, a} before. Splitting p first leaves {a, a, b} for two people; after q it leaves {a, b}."""
     bit = flat(2)
@@ -170,12 +140,9 @@ def test_values_before_may_be_several_children_together() -> None:
     past, codes, guard = chain.past()
     chain.publish(past, chain.classes_of([[(0, 1), (2, 2)]], codes, guard))
     past, codes, guard = chain.past()
-    search = Refinement.of(past, codes, chain.domains, guard, against=["neighbor"], exact=True)
-    for left in search.run():
-        history = chain.extended(past, search.classes())
-        assert (left.forward, left.backward) == (forward.find(history).measure, backward.find(history).measure)
-    assert len(search.classes()) == 3
-    assert left.backward == 2
+    made = respecialize(past, codes, chain.domains, guard, against=["neighbor"])
+    assert len(made) == 3
+    assert backward.find(chain.extended(past, made)).measure == 2
 
 
 def test_a_split_among_companions_is_refused_when_it_exposes_somebody_in_another_class() -> None:

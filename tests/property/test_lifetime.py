@@ -20,8 +20,7 @@ from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.allowance import Allowance
-from sequester.methods.lifetime.group import group
-from sequester.methods.lifetime.neighborhoods import neighborhoods
+from sequester.methods.lifetime.group import group, neighborhoods
 from sequester.methods.lifetime.promise import broken, prospects
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.policy.protect import Lifetime

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from experiments.reddy_scores import sensitive_gain, sensitive_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from sequester.domain.cover import of_nodes
 from sequester.domain.nodes import generality, grade, is_value, may_be, with_nodes
 from sequester.domain.tree import from_tree
 from sequester.ledger import Key
-from sequester.methods.research.subset.gains import sensitive_gain, sensitive_loss
 
 KEY = Key.of_text("a key for tests only")
 TREE: dict[str, Any] = {

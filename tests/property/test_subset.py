@@ -16,36 +16,30 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.anonymity import KAnonymity, KMap
 from sequester.guarantees.requirement import Requirement
 from sequester.methods.class_guard.guard import ClassGuard
+from sequester.methods.cluster import subset as methods
+from sequester.methods.cluster.subset import choose, refine
 from sequester.methods.mondrian.cut import mondrian
-from sequester.methods.research.subset import choice as methods
-from sequester.methods.research.subset import search
-from sequester.methods.research.subset.choice import SubsetRule, choose, pick, score, subsets
-from sequester.methods.research.subset.refine import refine
 from strategies import Table, flat, hierarchies, members, partition, promises_hold, tables
 
 often = settings(max_examples=120, deadline=None)
 
 # Scores are multiples of 1 / 24: they tie often, and those that differ do so by more than the tolerance.
 STEPS = 24
-rules = st.builds(
-    SubsetRule,
-    threshold=st.integers(0, STEPS).map(lambda n: n / STEPS),
-    over=st.sampled_from(["all", "subset"]),
-) | st.builds(SubsetRule, weight=st.integers(0, 8).map(lambda n: n / 8), over=st.sampled_from(["all", "subset"]))
+rules = st.integers(0, STEPS).map(lambda n: {"gain": n / STEPS}) | st.integers(0, 8).map(lambda n: {"weight": n / 8})
+Rule = dict[str, float]
 
 
-def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: SubsetRule) -> tuple[int, ...]:
+def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: Rule) -> tuple[int, ...]:
     """Every subset in turn, in exact fractions."""
     everything = tuple(range(len(gain)))
     best = None
     for size in range(1, len(gain) + 1):
         for chosen in combinations(everything, size):
-            over = size if rule.over == "subset" else len(gain)
-            g, l = (sum(scores[a] for a in chosen) / over for scores in (gain, loss))  # noqa: E741
-            if rule.threshold is None:
-                weight = Fraction(rule.weight)
+            g, l = (sum(scores[a] for a in chosen) / len(gain) for scores in (gain, loss))  # noqa: E741
+            if "weight" in rule:
+                weight = Fraction(rule["weight"])
                 cost = (1 - weight) * l - weight * g
-            elif g >= Fraction(rule.threshold).limit_denominator(STEPS):
+            elif g >= Fraction(rule["gain"]).limit_denominator(STEPS):
                 cost = l
             else:
                 continue
@@ -54,14 +48,12 @@ def brute(gain: Sequence[Fraction], loss: Sequence[Fraction], rule: SubsetRule) 
     return everything if best is None else best[1]
 
 
-def scored(
-    monkeypatch, gain: np.ndarray, loss: np.ndarray, rule: SubsetRule, *, power_set: int
-) -> list[tuple[int, ...]]:
+def scored(monkeypatch, gain: np.ndarray, loss: np.ndarray, rule: Rule, *, power_set: int) -> list[tuple[int, ...]]:
     """What is chosen when the attributes of the clusters have these scores (attributes, clusters)."""
     monkeypatch.setattr(methods, "POWER_SET", power_set)
-    monkeypatch.setattr(methods, "quasi_gain", lambda *_, lambda_1: gain / lambda_1)
+    monkeypatch.setattr(methods, "quasi_gain", lambda *_: gain)
     monkeypatch.setattr(methods, "quasi_loss", lambda *_: loss)
-    found = choose(np.zeros(gain.shape, np.int32), np.zeros(gain.shape, np.int32), (), rule)
+    found = choose(np.zeros(gain.shape, np.int32), np.zeros(gain.shape, np.int32), (), **rule)
     return [tuple(np.flatnonzero(column).tolist()) for column in found.T]
 
 
@@ -74,71 +66,37 @@ def attribute_scores(draw: st.DrawFn, *, most: int) -> tuple[list[list[int]], li
     return draw(both), draw(both)
 
 
-@pytest.mark.parametrize("power_set", [12, 0])
 @settings(max_examples=250, deadline=None)
 @given(scores=attribute_scores(most=6), rule=rules)
-def test_the_chosen_subset_is_the_one_of_trying_them_all(power_set, scores, rule):
-    """`power_set` 0: by search, as with many attributes."""
+def test_the_chosen_subset_is_the_one_of_trying_them_all(scores, rule):
     gain, loss = (np.array(side).T / STEPS for side in scores)
     with pytest.MonkeyPatch.context() as patch:
-        found = scored(patch, gain, loss, rule, power_set=power_set)
+        found = scored(patch, gain, loss, rule, power_set=12)
     exact = [[[Fraction(n, STEPS) for n in row] for row in side] for side in scores]
     assert found == [brute(g, l, rule) for g, l in zip(*exact, strict=True)]  # noqa: E741
     event(f"{len(found[0])} of {len(gain)}")
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(8, 11), rules)
-def test_the_search_finds_what_the_power_set_finds(seed, attributes, rule):
+@given(st.integers(0, 2**32 - 1), st.integers(4, 11), st.floats(0.05, 0.95))
+def test_with_many_attributes_as_little_is_lost_and_as_much_gained_as_by_trying_them_all(seed, attributes, threshold):
     rng = np.random.default_rng(seed)
     gain = rng.random((attributes, 6))
     loss = np.clip(gain + rng.normal(0, 0.1, gain.shape), 0, 1) if seed % 2 else rng.random(gain.shape)
     with pytest.MonkeyPatch.context() as patch:
-        searched = scored(patch, gain, loss, rule, power_set=0)
-    tried = subsets(attributes)[pick(*score(gain, loss, over=rule.over), rule)]
-    assert searched == [tuple(np.flatnonzero(row).tolist()) for row in tried]
-
-
-@pytest.mark.parametrize("over", ["all", "subset"])
-def test_fourteen_attributes_are_chosen_as_by_trying_all_subsets(monkeypatch, over):
-    rng = np.random.default_rng(14)
-    gain, loss = rng.random((14, 8)), rng.random((14, 8))
-    for threshold in (0.2, 0.35, 0.5, 0.9):
-        rule = SubsetRule(threshold=threshold, over=over)
-        searched = scored(monkeypatch, gain, loss, rule, power_set=12)
-        assert searched == scored(monkeypatch, gain, loss, rule, power_set=14)
-
-
-@pytest.mark.parametrize(("over", "threshold"), [("all", 0.25), ("subset", 0.8)])
-def test_a_search_that_is_cut_short_still_gains_enough(monkeypatch, over, threshold):
-    monkeypatch.setattr(search, "LONGEST_SEARCH", 20)
-    rng = np.random.default_rng(3)
-    gain = rng.random((20, 10))
-    found = scored(monkeypatch, gain, gain, SubsetRule(threshold=threshold, over=over), power_set=12)
-    for chosen, own in zip(found, gain.T, strict=True):
-        assert own[list(chosen)].sum() >= threshold * (20 if over == "all" else len(chosen)) > 0
+        solved, tried = (scored(patch, gain, loss, {"gain": threshold}, power_set=most) for most in (0, 12))
+    for cluster, (one, other) in enumerate(zip(solved, tried, strict=True)):
+        assert loss[list(one), cluster].sum() <= loss[list(other), cluster].sum() + 1e-6
+        if len(other) < attributes:
+            assert gain[list(one), cluster].sum() >= attributes * threshold - 1e-5
 
 
 def test_scores_that_differ_by_rounding_alone_are_equal(monkeypatch):
     loss = np.array([[0.1 + 0.2], [0.3], [0.9]])
     assert loss[0, 0] > loss[1, 0]
     gain = np.array([[0.7], [0.1 * 7], [0.1 + 0.6]])
-    assert pick(gain, loss, SubsetRule(threshold=0.7)).tolist() == [0]
-    assert pick(np.zeros((3, 1)), loss, SubsetRule(weight=0.5)).tolist() == [0]
-    assert 0.3 - 0.2 < 0.4 - 0.3
-    tied = scored(
-        monkeypatch,
-        np.array([[0.3], [0.4]]),
-        np.array([[0.2], [0.3]]),
-        SubsetRule(weight=0.5, over="subset"),
-        power_set=12,
-    )
-    assert tied == [(0,)]
-
-
-def test_subsets_are_in_the_order_of_the_paper():
-    found = ["".join(np.array(list("jgae"))[row]) for row in subsets(4)]
-    assert " ".join(found) == "j g a e jg ja je ga ge ae jga jge jae gae jgae"
+    assert scored(monkeypatch, gain, loss, {"gain": 0.7 / 3}, power_set=12) == [(0,)]
+    assert scored(monkeypatch, np.zeros((3, 1)), loss, {"weight": 0.5}, power_set=12) == [(0,)]
 
 
 def test_many_clusters_are_chosen_as_each_alone(monkeypatch):
@@ -146,18 +104,12 @@ def test_many_clusters_are_chosen_as_each_alone(monkeypatch):
     domains = (flat(5), flat(9, position=np.arange(9) / 8), flat(2))
     ends = np.sort(np.stack([rng.integers(0, d.size, (2, 50)) for d in domains]), axis=1).astype(np.int32)
     lo, hi = ends[:, 0], ends[:, 1]
-    rule = SubsetRule(threshold=0.4)
-    alone = np.column_stack([choose(lo[:, [c]], hi[:, [c]], domains, rule) for c in range(50)])
+    rule = {"gain": 0.4}
+    alone = np.column_stack([choose(lo[:, [c]], hi[:, [c]], domains, **rule) for c in range(50)])
     monkeypatch.setattr(methods, "_CELLS", 30)
-    assert np.array_equal(choose(lo, hi, domains, rule), alone)
+    assert np.array_equal(choose(lo, hi, domains, **rule), alone)
     assert len(np.unique(alone, axis=1).T) > 3
-    assert choose(lo[:0], hi[:0], (), rule).shape == (0, 50)
-
-
-@pytest.mark.parametrize("wrong", [{}, {"threshold": 0.5, "weight": 0.5}, {"threshold": 1.1}, {"weight": -0.1}])
-def test_a_rule_has_a_threshold_or_a_weight(wrong):
-    with pytest.raises(ValueError, match="by a threshold or by a weight"):
-        SubsetRule(**wrong)
+    assert choose(lo[:0], hi[:0], (), **rule).shape == (0, 50)
 
 
 any_domains = st.lists(hierarchies(most_levels=2), min_size=1, max_size=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +17,8 @@ from policies import changed
 from sequester.attacks import intersection
 from sequester.attacks.cracks import backward, cross, forward
 from sequester.attacks.cracks.comparison import compare
-from sequester.guarantees.requirement import Requirement
 from sequester.ledger import Key
-from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.specialize import method as declared
-from sequester.methods.specialize.bcf_chain import NewChain, new_chain
 from sequester.methods.specialize.refine import Gains, Offer
 
 KEY = Key.of_text("a key for tests only")
@@ -251,27 +249,13 @@ def test_information_gain_is_what_the_children_tell_about_the_label() -> None:
     assert gains.gain(Offer(0, 0, 2, np.array([0, 2]))) == pytest.approx(0)
 
 
-def test_starting_over_compares_what_newcomers_lose(tmp_path: Path) -> None:
+def test_starting_over_is_mentioned_only_where_newcomers_would_lose_much_less(tmp_path: Path) -> None:
     series = opened(tmp_path, protect__k=40)
-    series.publish(people(range(100)), name="first", seed=2**63 + 1)
-    plan = series.plan(people(range(900)), name="second", seed=2**63 + 1)
-    made = plan.candidate
-    assert made is not None
-    guard = ClassGuard.of(
-        Requirement.from_policy(series.policy, made.records.sensitive_domains), made.records.sensitive
-    )
-    chain = new_chain(made.past, made.classes, made.records.quasi, made.records.quasi_domains, guard)
-    assert chain is not None
-    assert chain.newcomers == 800
-    assert 0 < chain.alone <= 1
-    assert 0 < chain.here <= 1
-    few = series.plan(people(range(120)), name="other", seed=2**63 + 1).candidate
-    assert few is not None
-    guard = ClassGuard.of(Requirement.from_policy(series.policy, few.records.sensitive_domains), few.records.sensitive)
-    assert new_chain(few.past, few.classes, few.records.quasi, few.records.quasi_domains, guard) is None
-
-
-def test_starting_over_is_mentioned_only_when_it_is_worth_it() -> None:
-    assert NewChain(800, 0.5, 0.4).is_cheaper
-    assert not NewChain(800, 0.5, 0.41).is_cheaper
-    assert "the 800 newcomers lose 50% here and would lose 40%" in str(NewChain(800, 0.5, 0.4))
+    series.publish(people(range(40)), name="first", seed=2**63 + 1)
+    (note,) = series.plan(people(range(900)), name="second", seed=2**63 + 1).notes
+    told = re.match(r"starting over: the 860 newcomers lose (\d+)% here and would lose (\d+)% in a new series", note)
+    assert told is not None
+    here, alone = map(int, told.groups())
+    assert 0 < alone <= 0.8 * here <= 80
+    few = series.plan(people(range(75)), name="other", seed=2**63 + 1).notes
+    assert not any(note.startswith("starting over") for note in few), "so few cannot begin a series of their own"

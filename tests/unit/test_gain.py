@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from sequester.domain.hierarchy import Hierarchy
-from sequester.domain.kinds.code import from_codes
-from sequester.domain.kinds.date import from_dates
-from sequester.domain.kinds.number import from_numbers
-from sequester.domain.tree import from_tree, from_values
-from sequester.methods.research.subset.gains import (
+from experiments.reddy_scores import (
     Gain,
     Linking,
     gain_of_release,
@@ -24,6 +16,14 @@ from sequester.methods.research.subset.gains import (
     sensitive_gain,
     sensitive_loss,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.kinds.code import from_codes
+from sequester.domain.kinds.date import from_dates
+from sequester.domain.kinds.number import from_numbers
+from sequester.domain.tree import from_tree, from_values
 from sequester.metrics.gain import mean, quasi_gain, quasi_loss
 from strategies import hierarchies
 

@@ -1,14 +1,20 @@
-"""Where newcomers come in: to the places of people who left, or as clusters that join others."""
+"""Where newcomers come in: to the places of people who left, as clusters that join others, or with whom is near.
+
+Clusters that are not safe merge with near ones, among whom it stays open who has which value.
+"""
 
 from __future__ import annotations
+
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sequester.methods.classes import hulls
-from sequester.methods.cluster.nearest import Spots, nearest, summed_widths, widths_around
-from sequester.methods.cluster.succession import Succession
+from sequester.methods.cluster.succession import Located, Succession, summed_widths
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -18,6 +24,8 @@ Mask = NDArray[np.bool_]
 MATCHED = 1_000_000
 # What no sum of widths is wrong by, and a price that is never paid.
 _NOTHING, _NEVER = 1e-9, 1e9
+# Newcomers looked at on either side for one who takes a place; and clusters, for one to join.
+_REACH = 256
 
 
 def fill_places(succession: Succession, kept: Longs) -> None:
@@ -36,16 +44,16 @@ def fill_places(succession: Succession, kept: Longs) -> None:
     inside = stay[number[kept[stay]] >= 0]
     lo, hi = hulls(number[kept[inside]], stock.lo[inside], stock.hi[inside])
     run = succession.neighbourhoods(np.hstack([lo, codes[:, hosts]]))
-    boxes = Spots(succession.place(lo), succession.place(hi), run[: len(torn)])
+    boxes = Located(succession.place(lo), succession.place(hi), run[: len(torn)])
     at = succession.place(codes[:, hosts])
-    points = Spots(at, at, run[len(torn) :])
+    points = Located(at, at, run[len(torn) :])
     wanted, have = succession.signature[gone], succession.signature[succession.past.person[hosts]]
     for value in np.intersect1d(wanted, have):
         seeks, offers = np.flatnonzero(wanted == value), np.flatnonzero(have == value)
         whose = box.ravel()[seeks]
         if len(seeks) * len(offers) > MATCHED:
             offers = offers[succession.fresh[hosts[offers]]]
-            taken = nearest(whose, boxes, points.take(offers), once=True)
+            taken = _nearest(whose, boxes, points.take(offers), once=True)
         else:
             cost = _costs(boxes.take(whose), size[whose], at[offers])
             cost = np.where(_deniable(succession, hosts[offers], torn[whose]), cost, _NEVER)
@@ -56,9 +64,9 @@ def fill_places(succession: Succession, kept: Longs) -> None:
         kept[hosts[offers[taken[filled]]]] = left[seeks[filled]]
 
 
-def _costs(boxes: Spots, size: Longs, at: Floats) -> Floats:
+def _costs(boxes: Located, size: Longs, at: Floats) -> Floats:
     """(boxes, points) what more is lost when a point joins the people of a box."""
-    cost: Floats = (size + 1)[:, None] * widths_around(boxes.low, boxes.high, at)
+    cost: Floats = (size + 1)[:, None] * _widths_around(boxes.low, boxes.high, at)
     cost -= (size * summed_widths(boxes.low, boxes.high))[:, None]
     return cost
 
@@ -88,7 +96,7 @@ def join_similar(succession: Succession, kept: Longs) -> Longs:
     if not len(hosts) or not len(seekers):
         return np.zeros(0, np.int64)
     spots = succession.spots(*hulls(of.ravel(), stock.lo[calm], stock.hi[calm]))
-    host = hosts[nearest(seekers, spots, spots.take(hosts))]
+    host = hosts[_nearest(seekers, spots, spots.take(hosts))]
     low, high = spots.low, spots.high
     wide = summed_widths(np.minimum(low[seekers], low[host]), np.maximum(high[seekers], high[host]))
     if succession.similarity is None:
@@ -106,3 +114,126 @@ def join_similar(succession: Succession, kept: Longs) -> Longs:
     fine = np.isin(unit, chosen[succession.judge(joined, unit, chosen)])
     kept[fine] = joined[fine]
     return np.flatnonzero(fine)
+
+
+def gather(succession: Succession, kept: Longs, settled: Mask) -> None:
+    """Judge what changed, and merge what is not safe with what is near, until it is or there is nothing more."""
+    judged = settled.copy()
+    for turn, lacks in ((turn, lacks) for turn in count() for lacks in (True, False)):
+        unit, touched = succession.units(kept), succession.touched(kept)
+        chosen = np.unique(unit[touched & ~judged])
+        settled |= np.isin(unit, chosen[succession.judge(kept, unit, chosen)])
+        judged |= np.isin(unit, chosen)
+        groups = np.unique(unit[touched])
+        open_ = np.isin(groups, unit[touched & ~settled])
+        if not open_.any() or len(groups) == 1:
+            return
+        rows = np.flatnonzero(touched)
+        part = np.searchsorted(groups, unit[rows])
+        left = np.searchsorted(groups, succession.units_of_leavers(unit))
+        want, has = _wants(succession, rows, part, left, open_, lacks=lacks, turn=turn)
+        partner = _partners(succession, rows, part, open_, want, has)
+        tied = coo_array((np.ones(len(partner)), (np.flatnonzero(open_), partner)), shape=(len(groups),) * 2)
+        into = connected_components(tied, directed=False)[1]
+        together = np.bincount(into) > 1
+        least = np.full(len(together), np.iinfo(np.int64).max)
+        np.minimum.at(least, into[part], kept[rows])
+        kept[rows] = np.where(together[into[part]], least[into[part]], kept[rows])
+        again = np.isin(unit, groups[together[into]])
+        settled[again] = judged[again] = False
+
+
+def _wants(
+    succession: Succession, rows: Longs, part: Longs, left: Longs, open_: Mask, *, lacks: bool, turn: int
+) -> tuple[Longs, Longs]:
+    """Per part the signature it wants, one more than all for none; and what there is, as part and signature in one.
+
+    `rows` and leavers are in these parts. Where a place was not filled a part wants one with the value of somebody who
+    left (`lacks`), or somebody who left and has a value of those who stay: only among such people it remains open who
+    has which.
+    """
+    values = int(succession.signature.max()) + 1
+    here = part * values + succession.signature[succession.past.person[rows]]
+    gone = left * values + succession.signature[succession.leavers[0]]
+    lacking = _more(gone, here[succession.past.last_class()[rows] < 0])
+    wants = lacking if lacks else np.setdiff1d(here, gone)
+    wants = wants[np.isin(wants // values, lacking // values) & open_[wants // values]]
+    has = np.unique(here if lacks else gone)
+    # What nobody else has is not wanted; and of several things one at a time.
+    several = np.bincount(has % values, minlength=values)
+    wants = wants[several[wants % values] > np.isin(wants, has)]
+    want = np.full(len(open_), values, np.int64)
+    owner, first, number = np.unique(wants // values, return_index=True, return_counts=True)
+    want[owner] = wants[first + turn % number] % values
+    return want, has
+
+
+def _partners(succession: Succession, rows: Longs, part: Longs, open_: Mask, want: Longs, has: Longs) -> Longs:
+    """Per open part the nearest one that has what it wants; anybody has nothing."""
+    parts, values = len(open_), int(succession.signature.max()) + 1
+    stock, seekers = succession.stock, np.flatnonzero(open_)
+    spots = succession.spots(*hulls(part, stock.lo[rows], stock.hi[rows]))
+    of = np.concatenate([has // values, np.arange(parts)])
+    have = np.concatenate([has % values, np.full(parts, values)])
+    return of[_nearest(seekers, spots, spots.take(of), wanted=want[seekers], have=have, of=of)]
+
+
+def _more(some: Longs, others: Longs) -> Longs:
+    """Numbers that occur more often in the first list, each once and in order."""
+    number, times = np.unique(some, return_counts=True)
+    other, less = np.unique(others, return_counts=True)
+    at = np.searchsorted(other, number)
+    same = (at < len(other)) & (np.append(other, -1)[at] == number)
+    return np.asarray(number[times > np.where(same, np.append(less, 0)[at], 0)])
+
+
+def _nearest(
+    seekers: Longs,
+    boxes: Located,
+    hosts: Located,
+    *,
+    wanted: Longs | None = None,
+    have: Longs | None = None,
+    of: Longs | None = None,
+    once: bool = False,
+) -> Longs:
+    """Per seeker, with one of the boxes, the nearest host that has what is wanted; -1 for none.
+
+    wanted, have   per seeker what a host must have, and per host what it has
+    of             per host, the number of the box it belongs to itself
+    once           a host can be taken only once, and the box of the seeker grows around it
+    Those that are near in the order of the neighbourhoods are looked at, and all others only if none of them is free.
+    """
+    nothing = np.zeros(len(hosts.run), np.int64)
+    have, of = nothing if have is None else have, nothing - 1 if of is None else of
+    wanted = np.zeros(len(seekers), np.int64) if wanted is None else wanted
+    runs = int(max(boxes.run.max(initial=0), hosts.run.max(initial=0))) + 1
+    key = have * runs + hosts.run
+    order = np.argsort(key, kind="stable")
+    begin, end, place = (
+        np.searchsorted(key[order], wanted * runs + step).tolist() for step in (0, runs, boxes.run[seekers])
+    )
+    hosts, of, free = hosts.take(order), of[order], np.ones(len(order), np.bool_)
+    low, high = boxes.low.copy(), boxes.high.copy()
+    found = np.full(len(seekers), -1, np.int64)
+    for seeker, own in enumerate(seekers.tolist()):
+        for reach in (_REACH, len(order)):
+            first, last = max(begin[seeker], place[seeker] - reach), min(end[seeker], place[seeker] + reach)
+            possible = first + np.flatnonzero(free[first:last] & (of[first:last] != own))
+            if len(possible):
+                around = np.minimum(low[own], hosts.low[possible]), np.maximum(high[own], hosts.high[possible])
+                best = int(np.argmin(summed_widths(*around)))
+                found[seeker] = order[possible[best]]
+                if once:
+                    free[possible[best]], low[own], high[own] = False, around[0][best], around[1][best]
+                break
+    return found
+
+
+def _widths_around(low: Floats, high: Floats, at: Floats) -> Floats:
+    """(boxes, points) the summed widths of the boxes around each of both."""
+    widths = np.zeros((len(low), len(at)))
+    for axis in range(low.shape[1]):
+        span = np.maximum(high[:, axis, None], at[:, axis]) - np.minimum(low[:, axis, None], at[:, axis])
+        widths += np.minimum(span, 1.0)
+    return widths

@@ -5,8 +5,7 @@ not safe merges with the one it costs least to merge with, and is judged again, 
 serves numbers and taxonomies: the loss, that is how much wider the box becomes for everybody in it.
 
 Nobody is compared with everybody. Safe classes of gain cuts put the records in order, and windows of near classes are
-clustered, each on its own; where clusters do not lose less, the classes stay. Then records that their cluster can spare
-move to where they cost less, in windows that begin in the middle of others, and the clusters of small tables are
+clustered, each on its own; where clusters do not lose less, the classes stay. Then the clusters of small tables are
 regrouped. So clusters lose no more than gain cuts do.
 """
 
@@ -15,15 +14,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy, side_by_side
+from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError, PolicyError
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, compact
 from sequester.methods.mondrian.cut import mondrian
 from sequester.methods.mondrian.regroup import regrouped
 
@@ -33,18 +32,16 @@ from sequester.methods.class_guard.limits import Limits
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Shorts = NDArray[np.float32]
 
 SMALL = 100_000
 """Records up to which windows are wide and clusters are regrouped; beyond, that would take too long."""
 
-WIDE, NARROW, NEAR = 2048, 256, 256
-"""Units per window in which clusters merge, of small tables and of large ones; and records among which one moves."""
+WIDE, NARROW = 2048, 256
+"""Units per window in which clusters merge, of small tables and of large ones."""
 
-LARGEST_K, PARTS = 32, 8
+LARGEST_K, PARTS = 32, 16
 """Beyond this k the units are not records, but runs of near ones, so many or more to a cluster."""
-
-# Looks at everybody who might move: in a third one hardly anybody does.
-_PASSES = 2
 
 
 def cluster(
@@ -70,46 +67,68 @@ def clusters(
     codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard, *, similarity: float | None = None
 ) -> Classes:
     """As `cluster`; records that are not safe even together are one cluster."""
-    from sequester.methods.cluster.box_kernels import Records, Windows
-    from sequester.methods.cluster.merge_kernels import JoinRules, merge_windows
-    from sequester.methods.cluster.move_kernels import move_windows
-    from sequester.methods.cluster.near_kernels import bound_members
-
     if guard.known:
         raise PolicyError("k_map needs classes whose boxes do not overlap: use method mondrian")
     if similarity is not None and not 0 <= similarity <= 1:
         raise PolicyError("similarity must be between 0 and 1")
     base = mondrian(codes, domains, guard)
-    width, records = codes.shape
+    records = codes.shape[1]
     if not records or (len(base) == 1 and similarity is None):
         return base
-    position, first_leaf = side_by_side(domains)
-    rows = np.ascontiguousarray(codes.T)
-    table = Records(rows, guard.values, position.astype(np.float32), first_leaf)
+    place = np.column_stack([domain.position[row] for domain, row in zip(domains, codes, strict=True)])
     order, unit = _units(base, codes, domains, guard)
-    fresh = np.concatenate([[True], np.diff(base.member[order]) > 0])
-    starts = np.flatnonzero(fresh)
-    counted = np.cumsum(np.concatenate([[True], (np.diff(unit[order]) != 0) | fresh[1:]]))
+    starts = np.flatnonzero(np.diff(base.member[order], prepend=-1))
+    counted = np.cumsum((np.diff(unit[order], prepend=-1) != 0) | (np.diff(base.member[order], prepend=-1) != 0))
     edges = _edges(starts, counted[starts] - 1, WIDE if records <= SMALL else NARROW, end=records)
-    widest = 0.0 if similarity is None else (1 - similarity) * width
-    joining = JoinRules(widest, 4 * WIDE, similarity is None)
-    member = np.empty(records, np.int32)
+    window = _Window(place.astype(np.float32), unit, base.member, guard, similarity)
+    found = np.empty(records, np.int64)
 
     def merge(begin: Longs, end: Longs) -> None:
-        merge_windows(table, unit, base.member, Windows(order, begin, end), guard.limits, joining, member)
-
-    def move(begin: Longs, end: Longs) -> None:
-        move_windows(table, Windows(order, begin, end), guard.limits, _PASSES, member)
+        for first, last in zip(begin.tolist(), end.tolist(), strict=True):
+            found[order[first:last]] = first + window.clusters(order[first:last])
 
     _share(merge, edges)
-    if similarity is None:
-        starts = np.flatnonzero(member[order] == np.arange(records))
-        _share(move, _edges(starts, starts + NEAR // 2, NEAR, end=records))
-    used = np.zeros(records, np.int32)
-    used[member] = 1
-    compact: Ints = (np.cumsum(used, dtype=np.int32) - 1)[member]
-    made = Classes(compact, *bound_members(compact, rows, int(compact.max()) + 1))
+    made = Classes.around(compact(found), codes)
     return regrouped(made, codes, domains, guard) if similarity is None and records <= SMALL else made
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Window:
+    """Records by where they lie (records, attributes), their units, which are not torn apart, and classes they have."""
+
+    place: Shorts
+    unit: Ints
+    base: Ints
+    guard: ClassGuard
+    similarity: float | None
+
+    def clusters(self, people: Longs) -> Longs:
+        """The clusters of people whose classes are side by side, and in them their units; all in one must be safe.
+
+        Their classes are taken where they cost no more, and where they are so many that they cannot be cut.
+        """
+        from sequester.methods.cluster.merge_kernels import Clusters, merge_units
+
+        number = np.cumsum(np.diff(self.unit[people], prepend=self.unit[people[0]]) != 0)
+        own = np.cumsum(np.diff(self.base[people], prepend=self.base[people[0]]) != 0)
+        if number[-1] >= 4 * WIDE:
+            return own
+        counts = np.zeros((int(number[-1]) + 1, self.guard.limits.numerator.size), np.int64)
+        for values in self.guard.values[people].T:
+            np.add.at(counts, (number, values), 1)
+        widest = 0.0 if self.similarity is None else (1 - self.similarity) * self.place.shape[1]
+        merged, cost = merge_units(Clusters(*self._boxes(people, number), counts), self.guard.limits, widest)
+        if self.similarity is None and self._boxes(people, own)[3].sum() <= cost:
+            return own
+        return np.asarray(merged[number])
+
+    def _boxes(self, people: Longs, number: Longs) -> tuple[Shorts, Shorts, Shorts, Shorts]:
+        """Of runs of people with the same number (attributes, runs) where boxes begin and end, people, and costs."""
+        starts, place = np.flatnonzero(np.diff(number, prepend=-1)), self.place[people]
+        low, high = (operate.reduceat(place, starts, axis=0) for operate in (np.minimum, np.maximum))
+        size = np.bincount(number).astype(np.float32)
+        cost = np.asarray(size * np.minimum(high - low, np.float32(1)).sum(axis=1), np.float32)
+        return np.ascontiguousarray(low.T), np.ascontiguousarray(high.T), size, cost
 
 
 def _units(base: Classes, codes: Ints, domains: tuple[Hierarchy, ...], guard: ClassGuard) -> tuple[Longs, Ints]:

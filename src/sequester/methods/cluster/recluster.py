@@ -24,8 +24,7 @@ from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.cluster.arrivals import fill_places, join_similar
-from sequester.methods.cluster.gathering import gather
+from sequester.methods.cluster.arrivals import fill_places, gather, join_similar
 from sequester.methods.cluster.join import cluster, clusters
 from sequester.methods.cluster.succession import Succession
 from sequester.methods.mondrian.forest import Progress, settled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes, hulls
 from sequester.methods.cluster.join import in_order
-from sequester.methods.cluster.nearest import Spots, summed_widths
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.stock import Stock
 
@@ -26,6 +26,24 @@ Mask = NDArray[np.bool_]
 
 # People per neighbourhood, whose order does not matter: far fewer than are looked at for the nearest.
 _RUN = 16
+
+
+class Located(NamedTuple):
+    """Boxes by where they lie, (boxes, attributes), and the number of the neighbourhood of each."""
+
+    low: Floats
+    high: Floats
+    run: Longs
+
+    def take(self, which: Longs) -> Located:
+        """Some of them."""
+        return Located(self.low[which], self.high[which], self.run[which])
+
+
+def summed_widths(low: Floats, high: Floats) -> Floats:
+    """Per box (boxes, attributes), its widths of all attributes together."""
+    widths: Floats = np.minimum(high - low, 1.0).sum(axis=1)
+    return widths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,9 +156,9 @@ class Succession:
         good[: len(verdict)] &= verdict[: len(good)] == Answer.YES.value
         return good
 
-    def spots(self, lo: Ints, hi: Ints) -> Spots:
+    def spots(self, lo: Ints, hi: Ints) -> Located:
         """Where boxes (attributes, boxes) lie."""
-        return Spots(self.place(lo), self.place(hi), self.neighbourhoods(lo))
+        return Located(self.place(lo), self.place(hi), self.neighbourhoods(lo))
 
     def neighbourhoods(self, codes: Ints) -> Longs:
         """Per point (attributes, points) the number of its neighbourhood; near ones have near numbers."""

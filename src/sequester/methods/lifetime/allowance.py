@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy, side_by_side
+from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.lifetime import DOUBT, Strategy
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.class_guard.limits import Limits
+from sequester.methods.lifetime.kernels import Groups
 from sequester.methods.lifetime.promise import broken, count_values
-from sequester.methods.lifetime.share_kernels import Boxes, Groups, Holders, lowest
 from sequester.methods.lifetime.survivals import Survivals
 
 Ints = NDArray[np.int32]
@@ -51,31 +51,26 @@ class Allowance:
         guard = replace(self.guard, values=np.ascontiguousarray(self.guard.values[rows]))
         return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), guard=guard, survivals=own)
 
-    @property
-    def holders(self) -> Holders:
-        """The records, for compiled loops."""
-        return Holders(self.codes, self.guard.values, self.survivals.column, self.survivals.row, self.share)
-
-    def lowest(self, order: Longs, starts: Longs) -> Floats:
-        """(units, values) the smallest share that any of the records order[starts[unit]:starts[unit + 1]] allows."""
-        return lowest(self.share, self.survivals.row, order, starts)
-
-    def groups(self, group_of: Longs, count: int, *, room: int = 0) -> Groups:
-        """So many groups of the records that are in one, with room for more."""
+    def groups(self, group_of: Longs, count: int) -> Groups:
+        """So many groups of the records that are in one."""
         kept = np.flatnonzero(group_of >= 0)
-        size = np.bincount(group_of[kept], minlength=count + room).astype(np.int64)
         order = kept[np.argsort(group_of[kept], kind="stable")]
-        starts = np.append(0, np.cumsum(size[:count])).astype(np.int64)
-        least = np.ones((count + room, self.share.shape[1]))
-        least[:count] = self.lowest(order, starts)
-        counts = count_values(group_of, self.survivals.column, self.share.shape[1], count + room)
-        total = count_values(group_of, self.guard.values, int(self.guard.limits.first[-1]), count + room)
-        return Groups(size, counts, least, total, self.boxes(order, starts))
+        size = np.bincount(group_of[kept], minlength=count).astype(np.int64)
+        starts = np.append(0, np.cumsum(size)[:-1])
+        position = [domain.position[row[order]] for domain, row in zip(self.domains, self.codes, strict=True)]
+        low, high = (
+            np.column_stack([operate.reduceat(side, starts) for side in position])
+            for operate in (np.minimum, np.maximum)
+        )
+        counts = count_values(group_of, self.survivals.column, self.share.shape[1], count)
+        total = count_values(group_of, self.guard.values, int(self.guard.limits.first[-1]), count)
+        return Groups(size, counts, self._lowest(order, starts), total, low, high)
 
-    def boxes(self, order: Longs, starts: Longs) -> Boxes:
-        """The tight boxes of the records order[starts[unit]:starts[unit + 1]], for compiled loops."""
-        lo, hi = (side.T.copy() for side in boxes_of(self.codes, order, starts))
-        return Boxes(lo, hi, *side_by_side(self.domains))
+    def _lowest(self, order: Longs, starts: Longs) -> Floats:
+        """(units, values) the smallest share that any record of each unit allows; units begin at `starts`."""
+        row = self.survivals.row[order]
+        least = [np.minimum.reduceat(column[row], starts) for column in self.share.T]
+        return np.column_stack([np.ones((len(starts), 0)), *least])
 
     def neighbors(self) -> int:
         """How large neighborhoods are; looks at what people were linked to before, and not at what they have now."""
@@ -90,7 +85,7 @@ class Allowance:
 
         size = np.bincount(node, minlength=count)
         order = np.argsort(node, kind="stable").astype(np.int64)
-        least = self.lowest(order, np.append(0, np.cumsum(size)).astype(np.int64))
+        least = self._lowest(order, np.append(0, np.cumsum(size)[:-1]))
         many = count_values(node.astype(np.int64), self.survivals.column, self.share.shape[1], count)
         safe: Mask = safe_classes(node.astype(np.int64), self.guard.values, count, self.guard.limits)
         safe &= ((many == 0) | (many <= (least + DOUBT) * size[:, None])).all(axis=1)
@@ -163,10 +158,3 @@ class Allowance:
             offset += stop - start + 1
         flat = np.column_stack([self.guard.values, *codes]).astype(np.int32)
         return limits.with_shares(parts), np.ascontiguousarray(flat)
-
-
-def boxes_of(codes: Ints, order: Longs, starts: Longs) -> tuple[Ints, Ints]:
-    """(attributes, runs) the tight boxes of the records order[starts[run]:starts[run + 1]]."""
-    sorted_codes = codes[:, order]
-    lo, hi = (operate.reduceat(sorted_codes, starts[:-1], axis=1) for operate in (np.minimum, np.maximum))
-    return np.ascontiguousarray(lo), np.ascontiguousarray(hi)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy, side_by_side
+from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
+from sequester.methods.classes import Classes, compact
+from sequester.methods.lifetime.allowance import Allowance
 from sequester.methods.lifetime.promise import broken, nobody_fits, prospects
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.methods.mondrian.republish import republish
@@ -63,14 +64,8 @@ def group_both(
         member = np.zeros_like(member)
         if len(broken(survivals, strategy, member, counted).row):
             raise nobody_fits()
-    used, compact = np.unique(member, return_inverse=True)
-    lo, hi = (np.full((len(domains), len(used)), start, np.int32) for start in (np.iinfo(np.int32).max, -1))
-    into = np.zeros(len(base), np.int64)
-    into[base.member] = compact
-    for axis in range(len(domains)):
-        np.minimum.at(lo[axis], into, base.lo[axis])
-        np.maximum.at(hi[axis], into, base.hi[axis])
-    return Classes(compact.astype(np.int32), lo, hi)
+    lo, hi = (side[:, base.member] for side in (base.lo, base.hi))
+    return Classes.around(compact(member), lo, hi)
 
 
 def counted_rows(past: Past) -> Longs:
@@ -92,35 +87,22 @@ def _joined(
     counted: Longs,
 ) -> Ints:
     """Per record its group: classes joined with their neighbours at the least loss, some perhaps not safe yet."""
-    from sequester.methods.lifetime.join_kernels import Extent, Units, join_runs
-    from sequester.methods.lifetime.share_kernels import Boxes, Holders, lowest
+    from sequester.methods.lifetime.kernels import Extent, join_runs
     from sequester.methods.loops.tree import unit_tree
 
-    size = base.size
-    center = np.column_stack(
-        [(d.position[lo] + d.position[hi]) / 2 for d, lo, hi in zip(domains, base.lo, base.hi, strict=True)]
+    lo, hi = (
+        np.column_stack([domain.position[side] for domain, side in zip(domains, sides, strict=True)])
+        for sides in (base.lo, base.hi)
     )
-    line = unit_tree(center, size.astype(np.float64))[0]
-    place = np.empty(len(size), np.int64)
-    place[line] = np.arange(len(size))
-    order = np.argsort(place[base.member], kind="stable").astype(np.int64)
-    starts = np.append(0, np.cumsum(size[line])).astype(np.int64)
-    number = np.arange(len(size), dtype=np.int64)
+    line = unit_tree((lo + hi) / 2, base.size.astype(np.float64))[0]
+    place = np.empty(len(line), np.int64)
+    place[line] = np.arange(len(line))
     usual = 1 / max(float(np.quantile(share[survivals.row].min(axis=1), 0.1)) if share.size else 1.0, 1 / _LONGEST)
     reach = int(max(1.25 * usual, 2 * guard.limits.k))
-    units = Units(
-        order=order,
-        starts=starts,
-        least=lowest(share, survivals.row, order, starts),
-        place=number,
-        counted=np.add.reduceat(counted[order], starts[:-1]),
-        until=number + 1,
-    )
-    boxes = Boxes(base.lo[:, line].T.copy(), base.hi[:, line].T.copy(), *side_by_side(domains))
-    holders = Holders(codes, guard.values, survivals.column, survivals.row, share)
-    extent = Extent(reach, min(max(4 * reach, _LONGEST), len(order)), _APART)
-    length = join_runs(units, boxes, holders, guard.limits, extent)
-    group = np.cumsum(length >= 0) - 1
-    member = np.empty(len(order), np.int32)
-    member[order] = np.repeat(group, size[line])
-    return member
+    of_record = place[base.member]
+    units = Allowance(codes, domains, guard, survivals, share).groups(of_record, len(line))
+    units = units._replace(low=lo[line], high=hi[line])
+    in_units = np.bincount(of_record, weights=counted, minlength=len(line)).astype(np.int64)
+    extent = Extent(reach, min(max(4 * reach, _LONGEST), len(of_record)), _APART)
+    length = join_runs(units, in_units, np.arange(1, len(line) + 1), guard.limits, extent)
+    return np.asarray((np.cumsum(length >= 0) - 1)[of_record], np.int32)

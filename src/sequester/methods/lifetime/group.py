@@ -5,27 +5,34 @@ how large its share may be. A class without a value costs nobody anything; so cl
 of neighbours (gain Mondrian under k alone), joined where that is needed and at the least loss: a dynamic program over
 the runs in their order, which judges every union on its own, because neither merging nor splitting is monotone. People
 of runs that no union makes safe, and people who would spoil most groups, are put one by one into near groups that bear
-them; or get a group of neighbours whose own groups can spare them; or groups join around them. Where somebody finds no
+them, or groups join around them. Where somebody finds no
 place then, because no class can have her or none that costs less than `WORTH` fully generalized records, the safe node
-of neighborhoods around her is one class. Who is left out was decided before, by neighborhoods (`neighborhoods`), so
-that it tells nothing about who has what.
+of neighborhoods around her is one class.
+
+Sometimes no classes keep what was promised for everybody. To leave out just those with the values in the way would tell
+these values to whoever knows the raw table's people. So the table is cut into neighborhoods by quasi-identifiers alone,
+several times as large as classes have to be, and joined two by two to a tree. Of a node only counts are looked at: how
+many have each value, and how much of it the one with the worst history allows. A node that is safe as one class loses
+nobody; of one that is not, its parts are looked at; and a neighborhood in no safe node is left out as a whole. Two
+people of one neighborhood may swap their values, and the same people are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.hierarchy import Hierarchy, side_by_side
 from sequester.guarantees.lifetime import DOUBT
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes
-from sequester.methods.lifetime.allowance import Allowance, boxes_of
-from sequester.methods.lifetime.neighborhoods import bearable, neighborhoods
+from sequester.methods.class_guard.limits import Limits
+from sequester.methods.classes import Classes, compact
+from sequester.methods.lifetime.allowance import Allowance
 from sequester.methods.lifetime.placing import members
 from sequester.methods.lifetime.promise import broken, nobody_fits, prospects
 
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from sequester.policy.protect import Lifetime
 
 Ints = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 # Groups are made so often before all shares are lowered by a hair; nearly always the first ones keep the promise.
 _ATTEMPTS = 4
@@ -81,8 +89,53 @@ def _within(allowance: Allowance, cell: Ints) -> Ints:
 def _classes(member: Ints, codes: Ints) -> Classes:
     """Groups numbered through, with tight boxes."""
     kept = np.flatnonzero(member >= 0)
-    _, number = np.unique(member[kept], return_inverse=True)
-    compact = np.full(len(member), -1, np.int32)
-    compact[kept] = number
-    order = kept[np.argsort(number, kind="stable")]
-    return Classes(compact, *boxes_of(codes, order, np.append(0, np.cumsum(np.bincount(number)))))
+    made = Classes.around(compact(member[kept]), codes[:, kept])
+    number = np.full(len(member), -1, np.int32)
+    number[kept] = made.member
+    return replace(made, member=number)
+
+
+def neighborhoods(codes: Ints, domains: tuple[Hierarchy, ...], *, size: int) -> Ints:
+    """Per record its neighborhood of at least `size` records (or all), numbered so that near ones have near numbers."""
+    from sequester.methods.mondrian import cut_kernels as kernels
+
+    order = np.arange(codes.shape[1], dtype=np.int32)
+    rows, nothing = np.ascontiguousarray(codes.T), np.zeros((len(order), 0), np.int32)
+    deck, scale = kernels.Deck(rows, nothing, order), kernels.Scale(*side_by_side(domains))
+    starts = kernels.cut_rows(deck, 0, len(order), 0, kernels.GAIN, scale, kernels.NOBODY, Limits.only(size))
+    number = np.empty(len(order), np.int32)
+    number[order] = np.searchsorted(np.sort(starts), np.arange(len(order)), side="right") - 1
+    return number
+
+
+def bearable(neighborhood: Ints, safe: Callable[[Ints, int], Mask]) -> Ints:
+    """Per record the smallest safe node of the tree that it can be in while nobody more is left out; -1: left out.
+
+    safe  tells of nodes, given as the node of every record and their number, which are safe as one class
+    """
+    count = int(neighborhood.max(initial=-1)) + 1
+    good, covered = [], []
+    level = 0
+    while True:
+        nodes = (count + (1 << level) - 1) >> level
+        good.append(safe(neighborhood >> level, nodes))
+        if level == 0:
+            covered.append(good[0].copy())
+        else:
+            below = np.append(covered[-1], True)[: 2 * nodes]
+            covered.append(good[-1] | below.reshape(-1, 2).all(axis=1))
+        if nodes <= 1:
+            break
+        level += 1
+    cell = np.full(count, -1, np.int64)
+    number = 0
+    waiting = [(level, 0)] if count else []
+    while waiting:
+        at, node = waiting.pop()
+        parts = [(at - 1, child) for child in (2 * node, 2 * node + 1) if at and child < len(covered[at - 1])]
+        if parts and (all(covered[at - 1][child] for _, child in parts) or not good[at][node]):
+            waiting += parts
+        elif good[at][node]:
+            cell[node << at : (node + 1) << at] = number
+            number += 1
+    return cell[neighborhood].astype(np.int32)

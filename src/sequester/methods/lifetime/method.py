@@ -12,7 +12,7 @@ def _following(task: Task) -> Classes:
     if task.lifetime is None:
         raise AssertionError("a policy for groups has a lifetime: that is checked when it is read")
     if task.registered is not None:
-        from sequester.methods.research.registration.regions import regions
+        from sequester.methods.lifetime.regions import regions
 
         return regions(task.history, *task.table, lifetime=task.lifetime, registered=task.registered)
     if any(history.permanent for history in task.history.histories):

@@ -1,14 +1,18 @@
-"""How everybody comes into a group: units are joined, neighbours are borrowed, places are found one by one."""
+"""How everybody comes into a group: runs of neighbours are joined, and places are found one by one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.domain.hierarchy import side_by_side
+from sequester.methods.class_guard.limits import Limits
 from sequester.methods.lifetime.allowance import Allowance
-from sequester.methods.lifetime.runs import runs
+from sequester.methods.mondrian.cut import mondrian
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -26,117 +30,123 @@ _SCAN = 64
 _NEAR = 3.0
 # Comparisons of a person, a group and a value that are made in one go: about a second.
 _LOOKS = 5e7
-# Neighbours that may be borrowed: so many times the size of a usual group on either side.
-_AROUND = 4
 
 
 def members(allowance: Allowance) -> Ints:
     """Per record its group, -1 for none."""
+    from sequester.methods.lifetime.kernels import Extent, join_runs
+
     out = allowance.impossible()
     member = np.full(allowance.codes.shape[1], -1, np.int32)
     if out.all():
         return member
-    units = runs(allowance)
+    runs = _runs(allowance)
     # Everybody has a place in the order, so that near means near for those who are put aside, too.
     rank = np.empty(len(member), np.int64)
-    rank[units.order] = np.arange(len(member))
-    placing = _Placing(allowance, member, rank)
-    easy = units.without(out | allowance.difficult(out))
+    rank[runs.order] = np.arange(len(member))
+    easy = runs.without(out | allowance.difficult(out))
     if len(easy.order):
-        least = allowance.lowest(easy.order, easy.starts)
-        place = np.arange(len(easy.until), dtype=np.int64)
-        placing.join(easy.order, easy.starts, least=least, place=place, until=easy.until, worth=_LATER)
+        size, unit_of = np.diff(easy.starts), np.full(len(member), -1, np.int64)
+        unit_of[easy.order] = np.repeat(np.arange(len(size)), size)
+        units = allowance.groups(unit_of, len(size))
+        extent = Extent(*allowance.sizes(len(easy.order)), _LATER)
+        length = join_runs(units, units.size, easy.until, allowance.guard.limits, extent)
+        member[easy.order] = np.repeat(np.where(length == 0, -1, np.cumsum(length > 0) - 1), size)
     if (member >= 0).any():
-        placing.place(scan=_SCAN, join=False, most=_NEAR * len(allowance.domains))
-    single = np.flatnonzero((member < 0) & ~out)
-    if len(single):
-        single = single[np.argsort(rank[single])]
-        ends, own = np.arange(len(single) + 1, dtype=np.int64), allowance.survivals.row[single].astype(np.int64)
-        placing.join(single, ends, least=allowance.share, place=own, until=ends[1:], worth=WORTH)
-    if (member < 0).any() and (member >= 0).any():
-        placing.borrow()
+        _place(allowance, member, rank, scan=_SCAN, join=False, most=_NEAR * len(allowance.domains))
     for scan, join in ((_SCAN, True), (len(member), False)):
         while (member < 0).any() and (join or (member >= 0).any()):
-            if not placing.place(scan=scan, join=join):
+            if not _place(allowance, member, rank, scan=scan, join=join):
                 break
     return member
 
 
-@dataclass(frozen=True, eq=False)
-class _Placing:
-    """Per record its group so far, -1 for none, which is changed, and its place in the order of the runs."""
+def _place(allowance: Allowance, member: Ints, rank: Longs, *, scan: int, join: bool, most: float = np.inf) -> int:
+    """Find groups for those who have none, or join groups around them; returns how many have one now.
 
-    allowance: Allowance
-    member: Ints
-    rank: Longs
+    `member` is changed; `rank` is everybody's place in the order of the runs.
+    """
+    from sequester.methods.lifetime.kernels import Effort, Lonely, place_left
 
-    def join(self, order: Longs, starts: Longs, *, least: Floats, place: Longs, until: Longs, worth: float) -> None:
-        """Join units to groups, numbered after those there are: see `join_kernels.Units`."""
-        from sequester.methods.lifetime.join_kernels import Extent, Units, join_runs
+    left = np.flatnonzero(member < 0)
+    if not len(left):
+        return 0
+    left = left[np.argsort(rank[left])]
+    columns, before = max(allowance.share.shape[1], 1), len(left)
+    group_of = member.astype(np.int64)
+    if join:
+        # Those who are left may join each other, too: each is a group of her own that is not safe yet.
+        numbers = int(member.max()) + 1
+        left = left[: max(int(_LOOKS / ((numbers + len(left)) * columns)), 1)]
+        group_of[left] = numbers + np.arange(len(left))
+    middle = _number_by_place(group_of, rank)
+    own = np.full(len(group_of), -1, np.int64)
+    alone = np.full(len(middle), -1, np.int64)
+    if join:
+        own[left] = group_of[left]
+        alone[group_of[left]] = left
+    groups = allowance.groups(group_of, len(middle))
+    near = np.searchsorted(middle, rank[left]).astype(np.int64)
+    if scan > _SCAN:
+        scan = int(min(len(middle), max(_SCAN, _LOOKS / (max(len(left), 1) * columns)))) + 1
+    group_of[left] = -1
+    single = np.full(len(group_of), -1, np.int64)
+    single[left] = np.arange(len(left))
+    effort = Effort(allowance.guard.limits, scan, most, join, WORTH)
+    place_left(Lonely(left, near, alone, own), allowance.groups(single, len(left)), group_of, groups, effort)
+    member[:] = group_of
+    return before - int(np.count_nonzero(member < 0))
 
-        size = np.diff(starts)
-        units = Units(order, starts, least, place, size, until)
-        extent = Extent(*self.allowance.sizes(len(order)), worth)
-        boxes, limits = self.allowance.boxes(order, starts), self.allowance.guard.limits
-        length = join_runs(units, boxes, self.allowance.holders, limits, extent)
-        number = np.cumsum(length > 0) - 1 + int(self.member.max(initial=-1)) + 1
-        self.member[order] = np.repeat(np.where(length == 0, -1, number), size)
 
-    def place(self, *, scan: int, join: bool, most: float = np.inf) -> int:
-        """Find groups for those who have none, or make some of them and others; returns how many have one now."""
-        from sequester.methods.lifetime.place_kernels import Effort, Lonely, place_left
+def _number_by_place(group_of: Longs, rank: Longs) -> Floats:
+    """Number groups by where they are, so that neighbours in number are neighbours; returns where each is."""
+    kept = np.flatnonzero(group_of >= 0)
+    _, number, size = np.unique(group_of[kept], return_inverse=True, return_counts=True)
+    middle: Floats = np.bincount(number, weights=rank[kept], minlength=len(size)) / size
+    by_place = np.argsort(middle, kind="stable")
+    renumber = np.empty(len(size), np.int64)
+    renumber[by_place] = np.arange(len(size))
+    group_of[kept] = renumber[number]
+    return middle[by_place]
 
-        left = self._left()
-        columns, before = max(self.allowance.share.shape[1], 1), len(left)
-        group_of = self.member.astype(np.int64)
-        if join:
-            # Those who are left may join each other, too: each is a group of her own that is not safe yet.
-            numbers = int(self.member.max()) + 1
-            left = left[: max(int(_LOOKS / ((numbers + len(left)) * columns)), 1)]
-            group_of[left] = numbers + np.arange(len(left))
-        middle = self._number_by_place(group_of)
-        own = np.full(len(group_of), -1, np.int64)
-        alone = np.full(len(middle), -1, np.int64)
-        if join:
-            own[left] = group_of[left]
-            alone[group_of[left]] = left
-        groups = self.allowance.groups(group_of, len(middle))
-        near = np.searchsorted(middle, self.rank[left]).astype(np.int64)
-        if scan > _SCAN:
-            scan = int(min(len(middle), max(_SCAN, _LOOKS / (max(len(left), 1) * columns)))) + 1
-        group_of[left] = -1
-        effort = Effort(self.allowance.guard.limits, scan, most, join, WORTH)
-        place_left(Lonely(left, near, alone, own), group_of, groups, self.allowance.holders, effort)
-        self.member[:] = group_of
-        return before - int(np.count_nonzero(self.member < 0))
 
-    def borrow(self) -> None:
-        """Make groups for those who have none with neighbours whose groups can spare them."""
-        from sequester.methods.lifetime.borrow_kernels import Line, borrow
+class _Runs(NamedTuple):
+    """The records by runs, where runs begin (and the last ends), and per run where the group that it is in ends."""
 
-        kept = np.flatnonzero(self.member >= 0)
-        present, number = np.unique(self.member[kept], return_inverse=True)
-        group_of = np.full(len(self.member), -1, np.int64)
-        group_of[kept] = number
-        span = int(min(len(self.member), _AROUND * self.allowance.sizes(len(self.member))[0]))
-        left = self._left()[: max(int(_LOOKS / (2 * span * max(self.allowance.share.shape[1], 1))), 1)]
-        groups = self.allowance.groups(group_of, len(present), room=len(left))
-        line = Line(np.argsort(self.rank), self.rank, group_of, span)
-        borrow(left, line, groups, len(present), self.allowance.holders, self.allowance.guard.limits)
-        self.member[:] = group_of
+    order: Longs
+    starts: Longs
+    until: Longs
 
-    def _left(self) -> Longs:
-        """Those who are in no group, in the order of the runs."""
-        left = np.flatnonzero(self.member < 0)
-        return left[np.argsort(self.rank[left])]
+    def without(self, aside: Mask) -> _Runs:
+        """The runs without these records, and without those that are empty then."""
+        kept = ~aside[self.order]
+        size = np.add.reduceat(kept, self.starts[:-1])
+        number = np.append(0, np.cumsum(size > 0))
+        starts = np.append(0, np.cumsum(size[size > 0]))
+        return _Runs(self.order[kept], starts, number[self.until][size > 0])
 
-    def _number_by_place(self, group_of: Longs) -> Floats:
-        """Number groups by where they are, so that neighbours in number are neighbours; returns where each is."""
-        kept = np.flatnonzero(group_of >= 0)
-        _, number, size = np.unique(group_of[kept], return_inverse=True, return_counts=True)
-        middle: Floats = np.bincount(number, weights=self.rank[kept], minlength=len(size)) / size
-        by_place = np.argsort(middle, kind="stable")
-        renumber = np.empty(len(size), np.int64)
-        renumber[by_place] = np.arange(len(size))
-        group_of[kept] = renumber[number]
-        return middle[by_place]
+
+def _runs(allowance: Allowance) -> _Runs:
+    """The records in runs, as small as k allows, in an order in which near runs are neighbours.
+
+    First they are cut as if everybody had the share that most have, which makes good groups already where nobody is
+    worse off, and then each of these is cut on under k alone: so the order has the groups, and their parts.
+    """
+    from sequester.methods.mondrian import cut_kernels as kernels
+
+    scale = kernels.Scale(*side_by_side(allowance.domains))
+    limits, values = allowance.usual()
+    guard = replace(allowance.guard, limits=limits, values=values)
+    whole = mondrian(allowance.codes, allowance.domains, guard)
+    order = np.argsort(whole.member, kind="stable").astype(np.int32)
+    rows = np.ascontiguousarray(allowance.codes[:, order].T)
+    only_k, nothing = Limits.only(limits.k), np.zeros((len(order), 0), np.int32)
+    deck = kernels.Deck(rows, nothing, order)
+    ends = np.append(0, np.cumsum(whole.size)).tolist()
+    parts = [
+        kernels.cut_rows(deck, begin, end, 0, kernels.GAIN, scale, kernels.NOBODY, only_k)
+        for begin, end in pairwise(ends)
+    ]
+    starts = np.append(np.sort(np.concatenate(parts)), len(order)).astype(np.int64)
+    counts = [len(part) for part in parts]
+    return _Runs(order.astype(np.int64), starts, np.repeat(np.cumsum(counts), counts).astype(np.int64))

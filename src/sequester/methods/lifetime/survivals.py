@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sequester.guarantees.lifetime import DOUBT, Floats, Longs, Strategy, survival
 from sequester.history.history import History
-from sequester.methods.lifetime.share_kernels import survive
 
 
 def protected_columns(
@@ -75,14 +74,13 @@ class Survivals:
         left = np.ones((len(path), int(first[-1])))
         linked = np.zeros(left.shape, np.int32)
         for release in range(path.shape[1]):
-            for place, history in zip(columns, histories, strict=True):
-                counts = history.releases[release].counts
-                # Only values that are in a class cost its members anything: few of many.
-                number, code = np.nonzero(counts)
-                number, code = number[place[code] >= 0], code[place[code] >= 0]
-                share = counts[number, code] / np.maximum(history.sharing(release), 1)[number]
-                ends = np.append(0, np.cumsum(np.bincount(number, minlength=len(counts)))).astype(np.int64)
-                survive(np.ascontiguousarray(path[:, release]), ends, place[code], share, left, linked)
+            here = path[:, release] >= 0
+            for which, begin, history in zip(chosen, first, histories, strict=False):
+                counts = history.releases[release].counts[:, which]
+                share = counts / np.maximum(history.sharing(release), 1)[:, None]
+                own = slice(int(begin), int(begin) + len(which))
+                left[here, own] *= 1 - share[path[here, release]]
+                linked[here, own] += counts[path[here, release]] > 0
         return cls(
             left=left,
             linked=linked,

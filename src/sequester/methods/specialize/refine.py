@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sequester.methods.cells import Cells
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.costs import penalty
+from sequester.methods.series_guard.guard import Answer
 
 if TYPE_CHECKING:
     from sequester.ingest.snapshot import Snapshot
@@ -49,25 +50,51 @@ def specialize(
            (discernibility); that tells most about `label`, a code per record (information-gain); or that saves most
            loss for what it takes from the smallest class
     """
-    from sequester.methods.specialize.refine_kernels import Step, split_classes
+    return refined(codes, guard, taxonomies_of(codes, domains, loss=loss), score=score, label=label)
 
+
+def refined(
+    codes: NDArray[np.int32],
+    guard: ClassGuard,
+    taxonomies: Sequence[Taxonomy],
+    *,
+    score: Score,
+    label: NDArray[np.int32] | None,
+    judge: Callable[[Classes], Answer] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Classes:
+    """The cuts that no specialization of these taxonomies can refine that is safe by itself, and for the judge.
+
+    What a judge does not allow now is tried again after every step. Whether one class is safe is not asked.
+    """
+    from sequester.methods.specialize.refine_kernels import keep_limits
+
+    domains = [taxonomy.domain for taxonomy in taxonomies]
     cells = Cells.of(codes, domains, guard)
     grid = CutCells.of(cells.codes, cells.size, domains)
-    taxonomies = taxonomies_of(codes, domains, loss=loss)
     offers = Offers(Rating.of(score, taxonomies, grid, codes=codes, label=label))
-    local = np.full(len(cells) + 1, -1, np.int32)
-    table, classes = cells.table, 1
     for attribute, domain in enumerate(domains):
         offers.offer(attribute, 0, domain.size - 1)
+    later: list[Offer] = []
+    steps = 0
     while (offer := offers.pop()) is not None:
-        step = Step(grid.touched(offer), grid.children(offer), len(offer.starts))
-        split = split_classes(step, grid.member, classes, local, table, guard.known, guard.limits)
-        if split < 0:
+        ordered, begin = grid.parts(offer)
+        if not keep_limits(cells.table, ordered, begin, guard.known, guard.limits):
             continue
-        classes = split
-        grid.refine(offer)
+        answer = Answer.YES if judge is None else judge(cells.classes(*grid.sides(offer)))
+        if answer is Answer.NOT_NOW:
+            later.append(offer)
+        if answer is not Answer.YES:
+            continue
+        grid.refine(offer, ordered, begin)
         for start, end in offer.parts():
             offers.offer(offer.attribute, start, end)
+        for waiting in later:
+            offers.put(waiting)
+        later.clear()
+        steps += 1
+        if progress is not None:
+            progress("specializing", steps, steps + 1 + len(offers))
     return cells.classes(grid.lo, grid.hi)
 
 
@@ -153,24 +180,42 @@ class CutCells:
         code = self.codes[offer.attribute][self.touched(offer)]
         return np.asarray(np.searchsorted(offer.starts, code, side="right") - 1, np.int32)
 
-    def refine(self, offer: Offer) -> None:
-        """Publish the children in place of the value."""
+    def parts(self, offer: Offer) -> tuple[Integers, Integers]:
+        """The touched cells by class and child, and where each of the parts they would be begins, and the last ends."""
+        touched = self.touched(offer)
+        key = self.member[touched].astype(np.int64) * len(offer.starts) + self.children(offer)
+        order = np.argsort(key, kind="stable")
+        return touched[order], np.append(np.flatnonzero(np.diff(key[order], prepend=-1)), len(order))
+
+    def sides(self, offer: Offer) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+        """Per attribute and code what would be published with the children in place of the value."""
+        lo, hi = list(self.lo), list(self.hi)
+        lo[offer.attribute], hi[offer.attribute] = lo[offer.attribute].copy(), hi[offer.attribute].copy()
         for start, end in offer.parts():
-            self.lo[offer.attribute][start : end + 1] = start
-            self.hi[offer.attribute][start : end + 1] = end
+            lo[offer.attribute][start : end + 1], hi[offer.attribute][start : end + 1] = start, end
+        return lo, hi
+
+    def refine(self, offer: Offer, ordered: Integers, begin: Integers) -> None:
+        """Publish the children in place of the value; of every class the first part keeps its number."""
+        self.lo[:], self.hi[:] = self.sides(offer)
+        split = self.member[ordered[begin[:-1]]]
+        new = np.diff(split, prepend=-1) == 0
+        number = np.where(new, int(self.member.max()) + np.cumsum(new), split)
+        self.member[ordered] = np.repeat(number, np.diff(begin))
 
     def sizes(self, offer: Offer) -> Integers:
         """Records of every class with this value."""
         touched = self.touched(offer)
-        found = np.bincount(self.member[touched], weights=self.size[touched])
-        return found[found > 0].astype(np.int64)
+        return _positive(np.bincount(self.member[touched], weights=self.size[touched]))
 
     def part_sizes(self, offer: Offer) -> Integers:
         """Records of every class that the specialization would make."""
-        touched, width = self.touched(offer), len(offer.starts)
-        key = self.member[touched].astype(np.int64) * width + self.children(offer)
-        found = np.bincount(key, weights=self.size[touched])
-        return found[found > 0].astype(np.int64)
+        ordered, begin = self.parts(offer)
+        return _positive(np.add.reduceat(self.size[ordered], begin[:-1]))
+
+
+def _positive(sizes: NDArray[Any]) -> Integers:
+    return sizes[sizes > 0].astype(np.int64)
 
 
 class Offers:

@@ -1,4 +1,4 @@
-"""What Reddy, Raju and Valli Kumari measure of clusters and releases, beside what `metrics.gain` has.
+"""What Reddy, Raju and Valli Kumari measure and choose, as far as only their own tables and figures need it.
 
 As printed, equation 3 exceeds 1 at the root, equation 5 divides by 0 for a taxonomy of one step, and equation 1 is
 P(QI | SA) where P(SA | QI) is meant. Here:
@@ -6,13 +6,17 @@ P(QI | SA) where P(SA | QI) is meant. Here:
     gain of a sensitive node  nodes strictly below it / nodes strictly below the root
     loss of a sensitive node  height of the node / height of the root, in edges above the deepest leaf
     linking                   n(q, a) / n(q); the printed n(q, a) / n(a) is the risk of being traced
+
+The paper averages the scores of a subset over its attributes (`over="subset"`): there a single attribute is as good as
+all, and adding one that the cluster agrees on makes the loss look smaller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +27,60 @@ from sequester.metrics.gain import each_attribute, mean, node_scores, of_lowest_
 
 Integers = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Over = Literal["all", "subset"]
 Intervals = tuple[Integers, Integers, Sequence[Hierarchy]]
+
+# Scores that differ by less are equal: they are sums of a few fractions.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class SubsetRule:
+    """How the subset is chosen: by exactly one of `threshold` and `weight`.
+
+    threshold  least loss among the subsets that gain at least this; all attributes if there is none
+    weight     most of weight * gain - (1 - weight) * loss
+    over       what scores are averaged over: all quasi-identifiers, or those of the subset as in the paper
+    """
+
+    threshold: float | None = None
+    weight: float | None = None
+    over: Over = "all"
+
+
+def subsets(attributes: int) -> Mask:
+    """Every non-empty subset (subsets, attributes): fewer attributes first, then in the order of attributes."""
+    sets = [chosen for size in range(1, attributes + 1) for chosen in combinations(range(attributes), size)]
+    taken = np.zeros((len(sets), attributes), np.bool_)
+    for row, chosen in zip(taken, sets, strict=True):
+        row[list(chosen)] = True
+    return taken
+
+
+def score(gain: Floats, loss: Floats, *, over: Over = "all") -> tuple[Floats, Floats]:
+    """Gain and loss of every subset (subsets, clusters), from those of every attribute (attributes, clusters)."""
+    every = subsets(len(gain)).astype(np.float64)
+    every /= every.sum(axis=1, keepdims=True) if over == "subset" else max(len(gain), 1)
+    return every @ gain, every @ loss
+
+
+def pick(gain: Floats, loss: Floats, rule: SubsetRule) -> NDArray[np.int64]:
+    """Per cluster the subset that a rule takes, by gain and loss (subsets, clusters) in the order of `subsets`."""
+    if rule.weight is not None:
+        cost = (1 - rule.weight) * loss - rule.weight * gain
+    else:
+        cost = np.where(gain >= (rule.threshold or 0.0) - _TOLERANCE, loss, np.inf)
+    least = cost.min(axis=0)
+    picked: NDArray[np.int64] = np.argmax(cost <= least + _TOLERANCE, axis=0)
+    picked[np.isinf(least)] = len(gain) - 1
+    return picked
+
+
+def choose_by(lo: Integers, hi: Integers, domains: Sequence[Hierarchy], rule: SubsetRule) -> Mask:
+    """The attributes that a rule generalizes (attributes, clusters), by trying every subset."""
+    scores = score(quasi_gain(lo, hi, domains), quasi_loss(lo, hi, domains), over=rule.over)
+    return subsets(len(lo))[pick(*scores, rule)].T
 
 
 @dataclass(frozen=True)
