@@ -23,7 +23,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.lifetime.promise import broken, nobody_fits, prospects
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.methods.mondrian.republish import republish
+from sequester.methods.mondrian.method import mondrian_next
 
 if TYPE_CHECKING:
     from sequester.policy.protect import Lifetime
@@ -46,7 +46,6 @@ def group_both(
     *,
     lifetime: Lifetime,
     against: Collection[str],
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
     """Classes of the next table, given as codes (attributes, records).
@@ -55,7 +54,7 @@ def group_both(
     changing value beyond the promise.
     """
     insider = [adversary for adversary in against if adversary != "lifetime"]
-    base = republish(past.views(permanent=True), codes, domains, guard, against=insider, seed=seed, progress=progress)
+    base = mondrian_next(past.views(permanent=True), codes, domains, guard, against=insider, progress=progress)
     strategy, survivals, share = prospects(past, lifetime)
     counted = counted_rows(past)
     member = _joined(base, codes, domains, guard, survivals, share, counted)
