@@ -37,7 +37,7 @@ from sequester.methods.series_guard.pair import Pair
 from sequester.methods.series_guard.proposed import (
     PastClasses,
     ProposedRelease,
-    Shares,
+    ValueBounds,
     WatchedView,
     watched_views,
 )
@@ -84,17 +84,17 @@ class SeriesGuard:
         return self.views if whole is self.past else watched_views(whole)[-1:]
 
     @cached_property
-    def shares(self) -> tuple[tuple[WatchedView, tuple[Shares, ...]], ...]:
+    def shares(self) -> tuple[tuple[WatchedView, tuple[ValueBounds, ...]], ...]:
         """What is bounded of the rows that are left to a neighbor: per view that rows are matched by, its shares."""
         labels, histories = self.past.labels, self.past.with_rows().histories
-        found: list[tuple[WatchedView, tuple[Shares, ...]]] = []
+        found: list[tuple[WatchedView, tuple[ValueBounds, ...]]] = []
         for view in self.rows:
             if labels is not None and view.index >= len(self.past.histories):
                 answers = [(one.of, one.bounds) for one in labels.answers]
             else:
                 answers = [(np.arange(view.values, dtype=np.int32), histories[view.index].bounds)]
             found.append(
-                (view, tuple(Shares.under(of, bounds) for of, bounds in answers if min(bounds, default=1) < 1))
+                (view, tuple(ValueBounds.under(of, bounds) for of, bounds in answers if min(bounds, default=1) < 1))
             )
         return tuple((view, shares) for view, shares in found if shares)
 

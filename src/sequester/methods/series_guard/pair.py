@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sequester.deferred import connected_components, coo_array
 from sequester.history.boxes import intersecting
 from sequester.history.drift import reach
-from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, Shares, WatchedView
+from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, ValueBounds, WatchedView
 
 if TYPE_CHECKING:
     from sequester.methods.series_guard.flow_kernels import FlowNetwork
@@ -267,7 +267,7 @@ class Pair:
             bad[self.later_block[joined[alone[joined].sum(axis=1) < k]]] = True
         return bad
 
-    def skewed(self, view: WatchedView, shares: Sequence[Shares]) -> Mask:
+    def skewed(self, view: WatchedView, shares: Sequence[ValueBounds]) -> Mask:
         """Per trajectory, whether the rows that are left of somebody's class hold too much of a value.
 
         Numbers are worked out exactly only where they may matter.

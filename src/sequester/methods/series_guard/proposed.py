@@ -60,7 +60,7 @@ class WatchedView:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares:
+class ValueBounds:
     """Bounds on the values of one attribute, where kinds of rows are counted: which value every kind has.
 
     numerator  per value, over `denominator`: the largest share it may have
@@ -71,7 +71,7 @@ class Shares:
     denominator: int
 
     @classmethod
-    def under(cls, of: Ints, bounds: Sequence[Fraction]) -> Shares:
+    def under(cls, of: Ints, bounds: Sequence[Fraction]) -> ValueBounds:
         """Of kinds of rows with these values."""
         return cls(of, *over_one(bounds))
 
