@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sequester.attacks import intersection
 from sequester.domain.tree import from_values
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
@@ -220,10 +221,12 @@ def test_three_releases_that_are_safe_in_pairs_are_not_accepted() -> None:
 
 
 def test_an_intersection_may_be_safe_again_when_cut_further() -> None:
-    coarse, fine = [[0, 1, 2, 4], [3, 5]], [[0, 2], [1, 4], [3, 5]]
-    old = [[0, 1, 2, 3]]
-    assert judged([old, coarse], "ccabac", against=["neighbor"], k=1) is Answer.NOT_NOW
-    assert judged([old, fine], "ccabac", against=["neighbor"], k=1) is Answer.YES
+    old = [[0, 1, 5], [2, 3, 4]]
+    coarse = [[4, 5, 6, 7, 8, 9], [0, 1, 2, 3, 10]]
+    fine = [[5, 6, 7, 8], [4, 9], [0, 2, 3], [1, 10]]
+    assert intersection.find(of_partitions([old, coarse], "aabcabbcabb").history(k=1)).findings
+    assert judged([old, coarse], "aabcabbcabb", against=["neighbor"], k=1) is Answer.NOT_NOW
+    assert judged([old, fine], "aabcabbcabb", against=["neighbor"], k=1) is Answer.YES
 
 
 def test_an_unchanged_release_is_safe() -> None:
