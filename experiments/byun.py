@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from benchmarks import adult
@@ -35,14 +34,6 @@ _METHODS: dict[str, tuple[Make, list[str]]] = {
     "static, gain cuts, regrouped": (lambda p, d, g: mondrian(d.codes, d.domains, g, regroup=True), []),
     "merge": (lambda p, d, g: merge(p, d.codes, d.domains, g, against=["insider"]), ["insider", "neighbor"]),
     "grow": (lambda p, d, g: grow(p, d.codes, d.domains, g), ["insider", "neighbor"]),
-    "mondrian without regrouping, against insiders": (
-        lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider"], regroup=False),
-        ["insider"],
-    ),
-    "mondrian without regrouping, against insiders and neighbors": (
-        lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider", "neighbor"], regroup=False),
-        ["insider", "neighbor"],
-    ),
     "mondrian against insiders": (
         lambda p, d, g: republish(p, d.codes, d.domains, g, against=["insider"]),
         ["insider"],
@@ -89,25 +80,12 @@ def _setting(data: adult.Adult, k: int, c: float) -> str:
             *parts,
             "Average information loss (AIL):\n",
             table(heads, losses),
-            "Price of safety without regrouping, 0 for static gain cuts and 1 for merge:\n",
-            table(heads, _prices(losses)),
             "Discernibility (DM):\n",
             table(heads, sizes),
             "Time to make the release:\n",
             table(heads, times),
         ]
     )
-
-
-def _prices(losses: list[list[Any]]) -> list[list[Any]]:
-    """Per series without regrouping and release, how far it is from the unsafe releases to merge."""
-    ail = {name.split(" (audit")[0]: row for name, *row in losses}
-    free, merged = ail["static, gain cuts"], ail["merge"]
-    return [
-        [name, "", *(f"{(a - b) / (c - b):.2f}" for a, b, c in zip(row[1:], free[1:], merged[1:], strict=True))]
-        for name, row in ail.items()
-        if "without regrouping" in name
-    ]
 
 
 def _exposed(history: History, policy: object) -> str:

@@ -83,7 +83,6 @@ Make = Callable[[Past, adult.Adult, ClassGuard], Classes]
 _METHODS: dict[str, Make] = {
     "cluster": lambda p, d, g: cluster_next(p, d.codes, d.domains, g, Cluster(name="cluster"), against=INSIDER),
     "mondrian": lambda p, d, g: republish(p, d.codes, d.domains, g, against=INSIDER),
-    "mondrian without regrouping": lambda p, d, g: republish(p, d.codes, d.domains, g, against=INSIDER, regroup=False),
     "merge": lambda p, d, g: merge(p, d.codes, d.domains, g, against=INSIDER),
     "grow": lambda p, d, g: grow(p, d.codes, d.domains, g),
 }

@@ -38,7 +38,7 @@ ROOMS = {
     "promises": Room(("guarantees",), 800, 940),
     "history": Room(("history",), 1300, 1500),
     "attacks": Room(("attacks",), 4600, 5900),
-    "methods": Room(("methods",), 7200, 11520),
+    "methods": Room(("methods",), 7200, 10200),
     "series": Room(("publish", "engine"), 3800, 8400),
     "ledger": Room(("ledger",), 1800, 4300),
     "report": Room(("report", "analyst", "metrics"), 2800, 4250),

@@ -178,7 +178,7 @@ def test_merge_never_loses_more_where_less_may_be_inferred(leaving: bool, agains
 def test_mondrian_loses_less_where_less_may_be_inferred() -> None:
     less_lost, more_lost, refused = [], [], 0
     for seed in range(12):
-        town = Town(seed, leaving=False)
+        town = Town(seed, leaving=True)
         history = town.start(None)
         for _ in town.present:
             less = town.next(replace(history, inferred=2), METHODS["mondrian"], ["insider"])

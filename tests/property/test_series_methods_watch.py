@@ -13,7 +13,7 @@ from sequester.attacks import deniability, difference, intersection, tracing
 from sequester.attacks.cracks import backward, cross, forward
 from sequester.history import History
 from sequester.history.past import Past
-from sequester.methods.series_guard import deny
+from sequester.methods.series_guard import rows
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from series import Series
 
@@ -133,7 +133,7 @@ def test_blocks_side_by_side_are_never_judged_more_kindly_than_the_table(against
         whole = watch.judge(both.member[-1][here], *both.boxes[-1])
         with pytest.MonkeyPatch.context() as patch:
             # Components are solved one by one, and the answers are the same.
-            patch.setattr(deny, "_SOLVED", 1)
+            patch.setattr(rows, "_SOLVED", 1)
             assert (watch.judge_blocks(both.member[-1][here], *both.boxes[-1], block) == verdicts).all()
         if (verdicts == Answer.YES.value).all():
             # What rows that are left have too much of is asked of the whole table only: other blocks may change it.

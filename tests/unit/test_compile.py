@@ -15,14 +15,12 @@ from typing import Any
 
 import numba
 import pytest
-from numba import typeof
 
 import sequester as package
 from command import invoke, sequester
-from sequester.kernels import Kernel, kernel
-from sequester.methods.signatures import KERNELS, TUPLES, named, types_of
+from sequester.kernels import kernel
 from sequester.publish.tiny_tasks import TASKS
-from sequester.publish.warm_up import Warmth
+from sequester.publish.warm_up import Warmth, names
 
 PACKAGE = Path(package.__file__).parent
 MOST = {"anonymize": 11, "first plan": 48, "second plan": 48}
@@ -32,19 +30,17 @@ SEVERAL: dict[str, int] = {}
 RUN = """
 import json, sys
 from sequester import kernels
-from sequester.kernels import Kernel, kernel
-from sequester.methods.signatures import KERNELS, compile_ahead
 from sequester.publish.tiny_tasks import TASKS
 done = {}
 for name in sys.argv[1:]:
-    compile_ahead(name) if name in KERNELS else TASKS[name]()
+    TASKS[name]()
     done[name] = kernels.compiled()
 print(json.dumps(done))
 """
 
 
 def compiled(cache: Path, *names: str) -> dict[str, Any]:
-    """What a fresh process has compiled after each of these tasks or kernels."""
+    """What a fresh process has compiled after each of these tasks."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(PACKAGE.parent)}
     command = [sys.executable, "-c", RUN, *names]
     done: dict[str, Any] = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
@@ -79,22 +75,14 @@ def test_no_more_is_compiled_than_a_path_needs(path: str, from_nothing: dict[str
 
 
 @slow
-def test_kernels_that_are_compiled_ahead_are_those_that_are_called(cache: Path, from_nothing: dict[str, Any]) -> None:
-    called = {name.removeprefix("methods.") for name in from_nothing["second plan"]}
-    assert {name for name in called if isinstance(named(name), Kernel)} == KERNELS.keys()
-    # What the default path left on disk is there again: the signatures are the same, too.
-    assert compiled(cache, *KERNELS)[list(KERNELS)[-1]] == {}
-
-
-@slow
 def test_what_is_on_disk_is_not_compiled_again(cache: Path, from_nothing: dict[str, Any], tmp_path: Path) -> None:
     done = sequester("warm-up", "--format", "json", cwd=tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert (set(told["prepared"]), told["kept"]) == (KERNELS.keys(), True)
+    assert (told["prepared"], told["kept"]) == (list(names()), True)
     kept = sorted(cache.rglob("*.nbc"))
     again = sequester("warm-up", cwd=tmp_path, NUMBA_CACHE_DIR=str(cache))
-    assert re.fullmatch(r"9 inner loops are ready \(\d+ s\)\.\n", again.stdout)
+    assert re.fullmatch(r"The inner loops are ready \(\d+ s\)\.\n", again.stdout)
     assert sorted(cache.rglob("*.nbc")) == kept
 
 
@@ -108,14 +96,6 @@ def test_who_warms_up_without_a_folder_is_told(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_can_be_done(task: str) -> None:
     TASKS[task]()
-
-
-def test_tuples_are_written_as_they_are() -> None:
-    for name, (place, fields) in TUPLES.items():
-        kind = named(place)
-        assert kind.__name__ == name
-        assert len(types_of(fields)) == len(kind._fields)
-    assert types_of("i8 f8 b1") == tuple(map(typeof, (1, 1.0, True)))
 
 
 @slow

@@ -48,4 +48,4 @@ def warm_up(
     if format is Format.JSON:
         print_json({"prepared": list(made.names), "seconds": round(made.seconds, 1), "kept": made.kept})
     elif made.kept:
-        typer.echo(f"{len(made.names)} inner loops are ready ({made.seconds:.0f} s).")
+        typer.echo(f"The inner loops are ready ({made.seconds:.0f} s).")

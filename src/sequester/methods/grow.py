@@ -8,7 +8,6 @@ group tells (grow-only lemma). All others get classes of their own.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,9 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.method import Method, Task
-from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.cut import Cuts, mondrian
 from sequester.methods.mondrian.method import cut_once
+from sequester.methods.series_guard.proposed import over_one
 
 Integers = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ def grow(
     domains: tuple[Hierarchy, ...],
     guard: ClassGuard,
     *,
-    cuts: Literal["gain", "median", "relaxed"] = "gain",
+    cuts: Cuts = "gain",
 ) -> Classes:
     """The next release on top of the last; records (attributes, records) of `past`. The first is plain Mondrian."""
     if not len(past.first):
@@ -101,8 +101,7 @@ def _hides(past: Past, group: Integers, records: Integers, groups: int, people: 
     for history, value in zip(past.histories, past.value, strict=True):
         values = len(history.values)
         counts = np.bincount(group * values + value[records], minlength=groups * values).reshape(groups, values)
-        numerator = np.array([bound.numerator for bound in history.bounds], np.int64)
-        denominator = np.array([bound.denominator for bound in history.bounds], np.int64)
+        numerator, denominator = over_one(history.bounds)
         safe &= (counts * denominator <= size[:, None] * numerator).all(axis=1)
     return np.asarray(safe)
 

@@ -16,9 +16,11 @@ from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.method import Method, Task, never
+from sequester.methods.mondrian.cut import Cuts, mondrian
 from sequester.methods.mondrian.method import cut_once, cuts_of
-from sequester.methods.mondrian.republish import publish_blocks
-from sequester.methods.stock import Cuts
+from sequester.methods.mondrian.republish import settled
+from sequester.methods.series_guard.guard import SeriesGuard
+from sequester.methods.stock import Stock, around
 
 
 def merge(
@@ -35,7 +37,11 @@ def merge(
     Classes that lost somebody, and people who come back, are joined near one another until that is safe; raises
     GuaranteeError when it is not even as one class.
     """
-    return publish_blocks(past, codes, domains, guard, against=against, cuts=cuts)
+    watch = SeriesGuard.of(past, codes, against=against)
+    if watch.idle:
+        return around(mondrian(codes, domains, guard, cuts=cuts), past, codes)
+    stock = Stock.of(past, watch.past_classes, codes, domains, guard, cuts=cuts, regroup=False)
+    return settled(watch, stock, domains, guard, anew=False)
 
 
 def _following(task: Task) -> Classes:

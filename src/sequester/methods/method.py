@@ -41,7 +41,6 @@ class Task:
     registered  codes of everybody who may be in a release, where nobody knows who is
     records     the encoded table, for methods that look at a column by its name
     seating     what rows show beside their boxes and who shares values with whom, for methods that seat people
-    noise       a seed for what is drawn
     """
 
     codes: Ints
@@ -54,7 +53,6 @@ class Task:
     registered: Ints | None = None
     records: Snapshot | None = None
     seating: PodTask | None = None
-    noise: int = 0
     progress: Progress | None = None
 
     @property
@@ -72,7 +70,7 @@ class Task:
     @property
     def shared(self) -> dict[str, Any]:
         """What methods that heed the past take by keyword."""
-        return {"against": self.against, "seed": self.noise, "progress": self.progress}
+        return {"against": self.against, "progress": self.progress}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,9 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes, compact, hulls
-from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.mondrian.cut import Cuts, mondrian
+from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from sequester.methods.series_guard.proposed import PastClasses
-
-Cuts = Literal["gain", "median", "relaxed"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +92,27 @@ class Stock:
         unsettled[absent_unit[left]] = True
         unsettled[unit[lost]] = True
         return cls(unit, kept, lost, unsettled, absent, absent_unit, *extents(past, codes))
+
+    def safe_blocks(
+        self, watch: SeriesGuard, guard: ClassGuard, member: NDArray[np.int64], block: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Per block of records whether its classes are safe, by themselves and in the series; -1 is in none."""
+        from sequester.methods.loops.tree import safe_classes
+
+        judged = np.flatnonzero(block >= 0)
+        good = np.ones(int(block.max(initial=-1)) + 1, np.bool_)
+        if not len(judged):
+            return good
+        good[block[judged[member[judged] < 0]]] = False
+        own = compact(member[judged])
+        lo, hi = hulls(own, self.lo[judged], self.hi[judged])
+        sound = safe_classes(own, guard.values[judged], lo.shape[1], guard.limits)
+        good[block[judged[~sound[own]]]] = False
+        placed = np.zeros(len(member), np.int32)  # elsewhere: people of other blocks did not leave
+        placed[judged] = own
+        verdict = watch.judge_blocks(placed, lo, hi, np.where(good[block] & (block >= 0), block, -1).astype(np.int32))
+        good[: len(verdict)] &= verdict[: len(good)] == Answer.YES.value
+        return good
 
     def classes(self, member: NDArray[np.int64]) -> Classes:
         """The classes with boxes around what their records add; classes are numbered without gaps."""

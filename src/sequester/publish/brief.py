@@ -60,7 +60,6 @@ class Brief:
             lifetime=self.policy.protect.lifetime,
             registered=self.registered,
             records=records,
-            noise=int(np.random.default_rng(self.draws).integers(1 << 31)),
             progress=self.progress,
         )
 

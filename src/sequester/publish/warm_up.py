@@ -1,7 +1,7 @@
 """Compile kernels before anybody waits for them, in two processes of their own.
 
-A process is given one name after the other on stdin, and answers each with a line when it is done. Names are kernels of
-the default path (`methods.signatures`) or, for all others, tasks that call them (`publish.tiny_tasks`).
+A process is given one name after the other on stdin, and answers each with a line when it is done. Names are those of
+tiny tasks that call the kernels (`publish.tiny_tasks`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,11 @@ class Warmth:
 
 
 def names(*, everything: bool = False) -> tuple[str, ...]:
-    """What there is to prepare: the kernels of the default path, and with `everything` the other methods."""
-    from sequester.methods.signatures import KERNELS
+    """What there is to prepare: the default path, and with `everything` the other methods."""
+    from sequester.publish.tiny_tasks import DEFAULT, OTHERS
 
-    if not everything:
-        return tuple(KERNELS)
-    from sequester.publish.tiny_tasks import OTHERS
-
-    # They need kernels of the default path themselves, so these come first.
-    return (*KERNELS, *OTHERS)
+    # Those that take longest come first; others need kernels of the default path themselves.
+    return (*reversed(tuple(DEFAULT)), *(OTHERS if everything else ()))
 
 
 def warm_up(*, everything: bool = False, done: Done | None = None) -> Warmth:
@@ -98,18 +94,12 @@ def _start() -> subprocess.Popen[str]:
 def _serve() -> None:
     """Prepare the names on stdin, and answer whether the result is kept."""
     from sequester import kernels
-    from sequester.methods.signatures import KERNELS, compile_ahead
+    from sequester.publish.tiny_tasks import TASKS
 
     # Ctrl-C is for the process that started this one, which says so.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for line in sys.stdin:
-        name = line.strip()
-        if name in KERNELS:
-            compile_ahead(name)
-        else:
-            from sequester.publish.tiny_tasks import TASKS
-
-            TASKS[name]()
+        TASKS[line.strip()]()
         sys.stdout.write("kept\n" if kernels.is_kept() else "lost\n")
         sys.stdout.flush()
 

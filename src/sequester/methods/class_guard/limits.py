@@ -2,7 +2,7 @@
 
 A class is described by its size and by one flat array of counts: the values of all sensitive views side by side.
 The same criteria exist, in plain NumPy and sharing nothing with this, in `guarantees`; tests hold them together. How
-their parameters come here is in `entries`.
+their parameters come here is in `guard`.
 """
 
 from __future__ import annotations

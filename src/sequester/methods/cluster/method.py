@@ -42,7 +42,6 @@ def cluster_next(
     method: Cluster,
     *,
     against: Collection[str],
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
     """Classes of the next table of a series; those of newcomers alone are narrowed as in a first table."""
@@ -50,9 +49,7 @@ def cluster_next(
 
     if not len(past.first):
         return cluster_table(codes, domains, guard, method)
-    classes = recluster(
-        past, codes, domains, guard, against=against, similarity=method.similarity, seed=seed, progress=progress
-    )
+    classes = recluster(past, codes, domains, guard, against=against, similarity=method.similarity, progress=progress)
     new = np.ones(len(classes), np.bool_)
     new[classes.member[past.last_class() >= 0]] = False
     if not new.any():

@@ -27,8 +27,8 @@ from sequester.methods.classes import Classes
 from sequester.methods.cluster.arrivals import fill_places, gather, join_similar
 from sequester.methods.cluster.join import cluster, clusters
 from sequester.methods.cluster.succession import Succession
-from sequester.methods.mondrian.forest import Progress, settled
-from sequester.methods.mondrian.republish import TRIALS_REGROUPED
+from sequester.methods.method import Progress
+from sequester.methods.mondrian.republish import settled
 from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.stock import Stock, around
 
@@ -46,14 +46,13 @@ def recluster(
     *,
     against: Collection[str],
     similarity: float | None = None,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
     """Clusters of the next table, given as codes (attributes, records), that are safe together with all before.
 
     `similarity` is as in `cluster`, also of newcomers' clusters with those they join; without it they join where that
     loses nothing. Raises GuaranteeError when even the coarsest classes are not safe: then too few people joined, left
-    or came back, and some of them must be held back. The same seed gives the same clusters.
+    or came back, and some of them must be held back.
     """
     watch = SeriesGuard.of(past, codes, against=against)
     if watch.idle:
@@ -63,7 +62,7 @@ def recluster(
 
     def made(*, filled: bool) -> Classes:
         grown = _grown(succession, filled=filled)
-        return settled(past, watch, grown, domains, guard, trials=TRIALS_REGROUPED, seed=seed, progress=progress)
+        return settled(watch, grown, domains, guard, progress=progress)
 
     if not len(succession.leavers[0]) and succession.fresh[past.last_class() < 0].all():
         return made(filled=False)

@@ -14,9 +14,9 @@ from scipy.sparse.csgraph import connected_components
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.past import Past
 from sequester.methods.class_guard.guard import ClassGuard
-from sequester.methods.classes import Classes, hulls
+from sequester.methods.classes import Classes
 from sequester.methods.cluster.join import in_order
-from sequester.methods.series_guard.guard import Answer, SeriesGuard
+from sequester.methods.series_guard.guard import SeriesGuard
 from sequester.methods.stock import Stock
 
 Ints = NDArray[np.int32]
@@ -136,25 +136,9 @@ class Succession:
 
     def judge(self, kept: Longs, unit: Longs, chosen: Longs) -> Mask:
         """Per chosen unit whether its clusters are safe, by themselves and in the series."""
-        from sequester.methods.loops.tree import safe_classes
-
         number = np.full(int(unit.max(initial=-1)) + 1, -1, np.int32)
         number[chosen] = np.arange(len(chosen))
-        block = number[unit]
-        judged = np.flatnonzero(block >= 0)
-        good = np.ones(len(chosen), np.bool_)
-        if not len(judged):
-            return good
-        compact = np.unique(kept[judged], return_inverse=True)[1].ravel()
-        lo, hi = hulls(compact, self.stock.lo[judged], self.stock.hi[judged])
-        sound = safe_classes(compact, self.guard.values[judged], lo.shape[1], self.guard.limits)
-        good[block[judged[~sound[compact]]]] = False
-        placed = np.zeros(len(kept), np.int32)  # elsewhere: people of other blocks did not leave
-        placed[judged] = compact
-        block[judged[~good[block[judged]]]] = -1
-        verdict = self.watch.judge_blocks(placed, lo, hi, block)
-        good[: len(verdict)] &= verdict[: len(good)] == Answer.YES.value
-        return good
+        return self.stock.safe_blocks(self.watch, self.guard, kept, number[unit])
 
     def spots(self, lo: Ints, hi: Ints) -> Located:
         """Where boxes (attributes, boxes) lie."""

@@ -24,7 +24,7 @@ from sequester.methods.classes import Classes, compact
 from sequester.methods.lifetime.allowance import Allowance
 from sequester.methods.lifetime.promise import broken, nobody_fits, prospects
 from sequester.methods.lifetime.survivals import Survivals
-from sequester.methods.mondrian.republish import republish
+from sequester.methods.mondrian.method import mondrian_next
 
 if TYPE_CHECKING:
     from sequester.policy.protect import Lifetime
@@ -47,7 +47,6 @@ def group_both(
     *,
     lifetime: Lifetime,
     against: Collection[str],
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Classes:
     """Classes of the next table, given as codes (attributes, records).
@@ -56,7 +55,7 @@ def group_both(
     changing value beyond the promise.
     """
     insider = [adversary for adversary in against if adversary != "lifetime"]
-    base = republish(past.views(permanent=True), codes, domains, guard, against=insider, seed=seed, progress=progress)
+    base = mondrian_next(past.views(permanent=True), codes, domains, guard, against=insider, progress=progress)
     strategy, survivals, share = prospects(past, lifetime)
     counted = counted_rows(past)
     member = _joined(base, codes, domains, guard, survivals, share, counted)

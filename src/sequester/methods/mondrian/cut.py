@@ -22,6 +22,8 @@ from sequester.methods.classes import Classes
 if TYPE_CHECKING:
     from sequester.methods.class_guard.guard import ClassGuard
 
+Cuts = Literal["gain", "median", "relaxed"]
+
 _PARALLEL_FROM = 100_000
 """Records from which threads pay: fewer take less time to cut than threads to begin (`benchmarks mondrian_scale`)."""
 
@@ -31,7 +33,7 @@ def mondrian(
     domains: tuple[Hierarchy, ...],
     guard: ClassGuard,
     *,
-    cuts: Literal["gain", "median", "relaxed"] = "gain",
+    cuts: Cuts = "gain",
     regroup: bool = False,
 ) -> Classes:
     """Cut the records, given as codes (attributes, records), into as many safe classes as the cuts allow.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import GuaranteeError
+from sequester.history.past import Past
+from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
-from sequester.methods.method import Method, Task
-from sequester.methods.mondrian.cut import mondrian
+from sequester.methods.method import Method, Progress, Task
+from sequester.methods.mondrian.cut import Cuts, mondrian
 from sequester.metrics.loss import ail
 
 _CLUSTERED = 300_000
@@ -33,6 +38,21 @@ def _first(task: Task) -> Classes:
 
 
 def _following(task: Task) -> Classes:
+    regroup = task.options.regroups(in_series=True)
+    return mondrian_next(task.history, *task.table, cuts=task.options.cuts, regroup=regroup, **task.shared)
+
+
+def mondrian_next(
+    past: Past,
+    codes: NDArray[np.int32],
+    domains: tuple[Hierarchy, ...],
+    guard: ClassGuard,
+    *,
+    against: Collection[str],
+    cuts: Cuts = "gain",
+    regroup: bool = True,
+    progress: Progress | None = None,
+) -> Classes:
     """Mondrian for a series; where people left, or clusters if they lose less.
 
     Whoever leaves a class must be hidden by others who leave it. Clusters give her place to a newcomer with the same
@@ -41,10 +61,11 @@ def _following(task: Task) -> Classes:
     from sequester.methods.cluster.recluster import recluster
     from sequester.methods.mondrian.republish import republish
 
-    regroup = task.options.regroups(in_series=True)
-    ways = [partial(republish, task.history, *task.table, cuts=task.options.cuts, regroup=regroup, **task.shared)]
-    if regroup and _somebody_left(task) and len(task.history) <= _CLUSTERED:
-        ways.append(partial(recluster, task.history, *task.table, **task.shared))
+    table = past, codes, domains, guard
+    ways = [partial(republish, *table, against=against, cuts=cuts, regroup=regroup, progress=progress)]
+    somebody_left = np.count_nonzero(past.last_member() >= 0) > np.count_nonzero(past.last_class() >= 0)
+    if regroup and somebody_left and len(past) <= _CLUSTERED:
+        ways.append(partial(recluster, *table, against=against, progress=progress))
     made: list[Classes] = []
     for way in ways:
         try:
@@ -53,13 +74,7 @@ def _following(task: Task) -> Classes:
             refused = error
     if not made:
         raise refused
-    return min(made, key=lambda classes: ail(classes, task.domains))
-
-
-def _somebody_left(task: Task) -> bool:
-    """Whether a person of the last release is not in this one."""
-    before = int(np.count_nonzero(task.history.last_member() >= 0))
-    return before > int(np.count_nonzero(task.history.last_class() >= 0))
+    return min(made, key=lambda classes: ail(classes, domains))
 
 
 def _regroups(options: Any) -> bool:

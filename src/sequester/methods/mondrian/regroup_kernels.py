@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.loops.groups import all_safe
+from sequester.methods.class_guard.limits import safe
 
 _SAVED = 1e-9
 """What must be saved at least: less is a rounding error, and would go round in circles."""
@@ -212,6 +212,22 @@ def _pool_people(held, number, trio, together, pool):
     return people
 
 
+@helper
+def _all_safe(people, count, group, groups, values, limits, counts):
+    """Whether every group of the first so many people satisfies the static limits; `group` is beside `people`."""
+    for number in range(groups):
+        counts[:] = 0
+        size = np.int64(0)
+        for i in range(count):
+            if group[i] == number:
+                size += 1
+                for view in range(values.shape[1]):
+                    counts[values[people[i], view]] += 1
+        if not safe(counts, size, limits):
+            return False
+    return True
+
+
 @helper(inline="always")
 def _settle(window, place, at, g, pool, people, group, clock):
     """Make one group of the pool the class `at`."""
@@ -272,7 +288,7 @@ def regroup(window, classes, place, values, limits, pace):
             for groups in range(min(people // k, together + 1), together - 1, -1):
                 for start in range(0, people, max(people // pace.starts, 1)):
                     total = _share_out(place, pool, people, groups, k, start, shares)
-                    if total < best and all_safe(pool, people, shares.group, groups, values, limits, counts):
+                    if total < best and _all_safe(pool, people, shares.group, groups, values, limits, counts):
                         best, best_groups = total, groups
                         for i in range(people):
                             best_group[i] = shares.group[i]

@@ -24,20 +24,20 @@ depend on these rows either way, so they are asked of the whole table only (`ske
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.history.label import Labels
 from sequester.history.past import Past
-from sequester.methods.series_guard.limits import SeriesLimits
 from sequester.methods.series_guard.pair import Pair
 from sequester.methods.series_guard.proposed import (
     PastClasses,
     ProposedRelease,
-    Shares,
+    ValueBounds,
     WatchedView,
     watched_views,
 )
@@ -84,36 +84,19 @@ class SeriesGuard:
         return self.views if whole is self.past else watched_views(whole)[-1:]
 
     @cached_property
-    def shares(self) -> tuple[tuple[WatchedView, tuple[Shares, ...]], ...]:
+    def shares(self) -> tuple[tuple[WatchedView, tuple[ValueBounds, ...]], ...]:
         """What is bounded of the rows that are left to a neighbor: per view that rows are matched by, its shares."""
         labels, histories = self.past.labels, self.past.with_rows().histories
-        found: list[tuple[WatchedView, tuple[Shares, ...]]] = []
+        found: list[tuple[WatchedView, tuple[ValueBounds, ...]]] = []
         for view in self.rows:
             if labels is not None and view.index >= len(self.past.histories):
                 answers = [(one.of, one.bounds) for one in labels.answers]
             else:
                 answers = [(np.arange(view.values, dtype=np.int32), histories[view.index].bounds)]
             found.append(
-                (view, tuple(Shares.under(of, bounds) for of, bounds in answers if min(bounds, default=1) < 1))
+                (view, tuple(ValueBounds.under(of, bounds) for of, bounds in answers if min(bounds, default=1) < 1))
             )
         return tuple((view, shares) for view, shares in found if shares)
-
-    @cached_property
-    def offsets(self) -> tuple[int, ...]:
-        """Where the values of every permanent view begin when all are numbered through."""
-        return tuple(np.cumsum([0, *(view.values for view in self.views)]).tolist())[:-1]
-
-    @cached_property
-    def limits(self) -> SeriesLimits:
-        """What is required, for the compiled search."""
-        return SeriesLimits(
-            k=max((view.fewest for view in self.views), default=1),
-            first=np.array([*self.offsets, sum(view.values for view in self.views)], np.int64),
-            numerator=np.concatenate([view.numerator for view in self.views]),
-            denominator=np.concatenate([np.full(view.values, view.denominator) for view in self.views]),
-            insider=self.insider,
-            neighbor=self.neighbor,
-        )
 
     @property
     def idle(self) -> bool:
@@ -137,10 +120,7 @@ class SeriesGuard:
             self.past, self.past_classes, member, np.zeros(len(member), np.int32), lo=lo, hi=hi
         )
         bad = np.zeros(len(self.past.first.people), np.bool_)
-        for release in range(proposed.releases):
-            pair = Pair.of(proposed, release, np.ones(1, np.bool_), only_new=False)
-            if pair is None:
-                continue
+        for pair in Pair.all(proposed, np.ones(1, np.bool_), only_new=False):
             for view, shares in self.shares:
                 bad[proposed.person[pair.skewed(view, shares)[proposed.row]]] = True
         return np.asarray(bad[self.past.person])
@@ -161,10 +141,14 @@ class SeriesGuard:
         if not self.neighbor and not open_blocks.any():
             return verdict
         live = open_blocks.copy()
-        if self.insider:
-            self._pairs_of_insider(proposed, live)
+        for pair in Pair.all(proposed, live) if self.insider else ():
+            live &= ~pair.differences(self.views[0].fewest, self.views)
+            for view in self.views:
+                live &= ~pair.surpluses(view)
         if self.neighbor:
-            self._pairs_of_neighbor(proposed, live)
+            for pair in Pair.all(proposed, live):
+                for view in self.rows:
+                    live &= ~pair.few(*pair.left(view, exact=None), view.fewest)
             self._compositions(proposed, live, whole=whole)
         if self.insider:
             self._whole_rows(proposed, live)
@@ -177,26 +161,6 @@ class SeriesGuard:
                 later |= proposed.shared(view)
         verdict[(verdict == Answer.YES.value) & later] = Answer.NOT_NOW.value
         return verdict
-
-    def _pairs_of_insider(self, proposed: ProposedRelease, live: Mask) -> None:
-        """Differences between every earlier release and the next table."""
-        for release in range(proposed.releases):
-            pair = Pair.of(proposed, release, live)
-            if pair is None:
-                continue
-            live &= ~pair.differences(self.views[0].fewest, self.views)
-            for view in self.views:
-                live &= ~pair.surpluses(view)
-
-    def _pairs_of_neighbor(self, proposed: ProposedRelease, live: Mask) -> None:
-        """Forward, cross and backward attacks between every earlier release and the next table."""
-        for release in range(proposed.releases):
-            pair = Pair.of(proposed, release, live)
-            if pair is None:
-                continue
-            for view in self.rows:
-                between, alone = pair.left(view, exact=None)
-                live &= ~pair.few(between, alone, view.fewest)
 
     def _compositions(self, proposed: ProposedRelease, live: Mask, *, whole: bool) -> None:
         """What several pairs of releases leave together for people with one history of fewer than k."""
@@ -214,10 +178,7 @@ class SeriesGuard:
                 rows = proposed.before
                 between = old_between[rows]
                 joining = old_joining[rows]
-                for release in range(proposed.releases):
-                    pair = Pair.of(proposed, release, suspects)
-                    if pair is None:
-                        continue
+                for pair in Pair.all(proposed, suspects):
                     mask = np.ones(len(pair.size), np.bool_) if exact else None
                     pair.meet(between, joining, *pair.left(view, exact=mask))
                 few = _few(between, joining, view.fewest) & small
@@ -250,27 +211,26 @@ class SeriesGuard:
         if live.any():
             for second in range(1, past_classes.path.shape[1]):
                 proposed = ProposedRelease.past_release(past_classes, second, block[past_classes.component])
-                for first in range(second):
-                    pair = Pair.of(proposed, first, live[: proposed.blocks])
-                    if pair is not None:
-                        exact = np.ones(len(pair.size), np.bool_)
-                        pair.meet(between, joining, *pair.left(view, exact=exact))
+                for pair in Pair.all(proposed, live[: proposed.blocks]):
+                    exact = np.ones(len(pair.size), np.bool_)
+                    pair.meet(between, joining, *pair.left(view, exact=exact))
             known |= live
         return between, joining
 
     def _whole_rows(self, proposed: ProposedRelease, live: Mask) -> None:
         """Owners of every row and deniability, over all releases: of blocks that do not vouch for themselves."""
-        from sequester.methods.series_guard.deny import undeniable
-        from sequester.methods.series_guard.rows import few_owners, undeniable_rows
+        from sequester.methods.series_guard.rows import few_owners, undeniable
 
-        labels, k = self.past.labels, self.views[0].fewest
-        if labels is not None:
-            live &= ~few_owners(proposed, labels.of[proposed.person].astype(np.int64), len(labels), k=k, live=live)
-            live &= ~undeniable_rows(proposed, labels, live)
-            return
-        for view in self.views:
-            live &= ~few_owners(proposed, view.value[proposed.person].astype(np.int64), view.values, k=k, live=live)
-            live &= ~undeniable(proposed, view, live)
+        for labels in self._labels:
+            live &= ~few_owners(proposed, labels, self.views[0].fewest, live)
+            live &= ~undeniable(proposed, labels, live)
+
+    @cached_property
+    def _labels(self) -> tuple[Labels, ...]:
+        """What a row is known by: all that it shows where that is more than one view, else every view."""
+        if self.past.labels is not None:
+            return (self.past.labels,)
+        return tuple(replace(Labels.of_history(self.past.histories[view.index]), of=view.value) for view in self.views)
 
 
 def _few(between: Longs, joining: Longs, k: int) -> Mask:

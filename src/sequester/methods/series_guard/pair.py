@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.deferred import connected_components, coo_array
+from sequester.history.boxes import intersecting
 from sequester.history.drift import reach
-from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, Shares, WatchedView
+from sequester.methods.series_guard.proposed import Ints, Longs, Mask, ProposedRelease, ValueBounds, WatchedView
+
+if TYPE_CHECKING:
+    from sequester.methods.series_guard.flow_kernels import FlowNetwork
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +73,14 @@ class Pair:
             later_block,
         )
 
+    @classmethod
+    def all(cls, proposed: ProposedRelease, live: Mask, *, only_new: bool = True) -> Iterator[Pair]:
+        """The pairs of all earlier releases, in blocks that are still live when it is their turn."""
+        for release in range(proposed.releases):
+            pair = cls.of(proposed, release, live, only_new=only_new)
+            if pair is not None:
+                yield pair
+
     @cached_property
     def _counts(self) -> dict[int, Longs]:
         return {}
@@ -97,20 +111,15 @@ class Pair:
     @cached_property
     def near(self) -> tuple[Ints, Ints]:
         """Pairs of classes of one block that one person can be in."""
-        from sequester.methods.series_guard.pair_kernels import near_pairs
-
         past_classes = self.proposed.past_classes
         sides = (self.proposed.lo[self.later].T, self.proposed.hi[self.later].T)
         lo, hi = reach(sides, past_classes.pace, self.release - self.proposed.releases)
-        first, second = near_pairs(
-            past_classes.lo[self.earlier],
-            past_classes.hi[self.earlier],
-            self.earlier_block,
-            np.ascontiguousarray(lo.T),
-            np.ascontiguousarray(hi.T),
-            self.later_block,
+        return intersecting(
+            np.vstack([past_classes.lo[self.earlier].T, self.earlier_block]),
+            np.vstack([past_classes.hi[self.earlier].T, self.earlier_block]),
+            np.vstack([lo, self.later_block]),
+            np.vstack([hi, self.later_block]),
         )
-        return first, second
 
     def _blocks(self, earlier: Mask | None = None, later: Mask | None = None) -> Mask:
         bad = np.zeros(self.proposed.blocks, np.bool_)
@@ -125,52 +134,127 @@ class Pair:
 
         Not where nobody in a small cell has a bounded value: whatever is left of fewer than k people is made of these.
         """
-        from sequester.methods.series_guard.pair_kernels import Crossing, small_differences
-
         few = self.size < k
         if not few.any() or not any(one.asked(self.counts(one))[few].any() for one in views):
             return self._blocks()
-        earlier, later = Crossing(self.first, self.second, self.size), Crossing(self.second, self.first, self.size)
         return self._blocks(
-            small_differences(earlier, len(self.earlier), len(self.later), k),
-            small_differences(later, len(self.later), len(self.earlier), k),
+            self._small(self.first, self.second, len(self.earlier), len(self.later), k),
+            self._small(self.second, self.first, len(self.later), len(self.earlier), k),
         )
+
+    def _small(self, outer: Ints, inner: Ints, outers: int, inners: int, k: int) -> Mask:
+        """Per class of the one release, whether it minus nested ones of the other leaves too few."""
+        from sequester.methods.series_guard.flow_kernels import small_differences
+
+        # A class with people who are not in the one release is nested in nothing.
+        is_open = np.zeros(inners + 1, np.bool_)
+        is_open[inner[outer < 0]] = is_open[-1] = True
+        cells, nodes = np.flatnonzero(outer >= 0), outers + inners + 1
+        tail, nested = outer[cells], ~is_open[inner[cells]]
+        head = np.where(nested, outers + inner[cells], nodes - 1)
+        linked = coo_array((np.ones(int(nested.sum()), np.int8), (tail[nested], head[nested])), shape=(nodes, nodes))
+        label = connected_components(linked, directed=False)[1]
+        root = np.unique(label, return_index=True)[1][label].astype(np.int64)
+        found: Mask = small_differences(_network(tail, head, nodes), self.size[cells], root, outers, k)
+        return found
 
     def surpluses(self, view: WatchedView) -> Mask:
         """Whether classes of one release minus any of the other must hold too much of a value."""
-        from sequester.methods.series_guard.pair_kernels import Crossing, PairShares, surpluses
-
-        counts = self.counts(view)
-        values = np.asarray(view.excess(counts, self.size).any(axis=0))
+        values = np.asarray(view.excess(self.counts(view), self.size).any(axis=0))
         if not values.any():
             return self._blocks()
         earlier, later = self.earlier_counts(view), self.later_counts(view)
-        shares = PairShares(view.numerator, view.denominator, values)
         return self._blocks(
-            surpluses(Crossing(self.first, self.second, self.size), earlier, later, shares),
-            surpluses(Crossing(self.second, self.first, self.size), later, earlier, shares),
+            self._excessive(self.first, self.second, earlier, later, view, values),
+            self._excessive(self.second, self.first, later, earlier, view, values),
         )
+
+    def _excessive(
+        self, outer: Ints, inner: Ints, outer_counts: Longs, inner_counts: Longs, view: WatchedView, values: Mask
+    ) -> Mask:
+        """Per class of the one release, whether the other leaves too much of these values in it."""
+        from sequester.methods.series_guard.flow_kernels import surpluses
+
+        cells, inners = np.flatnonzero(outer >= 0), len(outer_counts) + np.arange(len(inner_counts))
+        sink = len(outer_counts) + len(inner_counts)
+        head = np.where(inner[cells] >= 0, len(outer_counts) + inner[cells], sink)
+        network = _network(np.append(outer[cells], inners), np.append(head, np.full(len(inners), sink)), sink + 1)
+        bounds = view.numerator, view.denominator
+        found: Mask = surpluses(network, self.size[cells], outer_counts, inner_counts, *bounds, values)
+        return found
 
     def left(self, view: WatchedView, *, exact: Mask | None) -> tuple[Longs, Longs | None]:
         """(cells, values) and (proposed classes, values) rows that can still be a target's; lower bounds.
 
-        Exact for the cells marked, and where they are fewer than k. Where somebody left, any row may be without its
-        like: then the smaller count remains, and nothing is known about the rows of newcomers (None).
+        Of who is in both releases the earlier class's rows that can be in the later one in one world, of newcomers the
+        rows of the later class that nobody before can have. Exact for the cells marked, and where they are fewer than
+        k. Where somebody left, any row may be without its like: then the smaller count remains, and nothing is known
+        about the rows of newcomers (None).
         """
-        from sequester.methods.series_guard.pair_kernels import Crossing
-        from sequester.methods.series_guard.row_kernels import Near, rows_left
-
         counts, earlier, later = self.counts(view), self.earlier_counts(view), self.later_counts(view)
+        if not len(earlier) or not len(later):
+            return np.zeros_like(counts), None if self.proposed.gone[self.release] else later
+        most = np.minimum(earlier[self.first], later[self.second])
         if self.proposed.gone[self.release]:
-            if not len(earlier) or not len(later):
-                return np.zeros_like(counts), None
-            found = np.minimum(earlier[self.first], later[self.second])
-            return np.asarray(found), None
+            return most, None
         if exact is None:
             exact = np.zeros(len(self.size), np.bool_)
-        crossing = Crossing(self.first, self.second, self.size)
-        between, alone = rows_left(crossing, counts, Near(*self.near), earlier, later, view.fewest, exact)
+        # Nobody left: whoever is in the earlier release is in the later one.
+        joined = self.first < 0
+        most[joined] = 0
+        alone = self._sum(counts[joined], self.second[joined], len(later))
+        between = np.minimum(most, counts + alone[self.second])
+        asked = ~joined & (exact | (between.sum(axis=1) < view.fewest))
+        asked_alone = np.zeros(len(later), np.bool_)
+        asked_alone[self.second[joined & (exact | (alone.sum(axis=1) < view.fewest)[self.second])]] = True
+        doubtful, doubtful_alone = asked[:, None] & (between < most), asked_alone[:, None] & (alone < later)
+        if doubtful.any() or doubtful_alone.any():
+            between[doubtful], alone[doubtful_alone] = self._exactly_left(view, most, alone, doubtful, doubtful_alone)
         return between, alone
+
+    def _exactly_left(
+        self, view: WatchedView, most: Longs, alone: Longs, doubtful: Mask, doubtful_alone: Mask
+    ) -> tuple[Longs, Longs]:
+        """Of doubtful (cells, values) and (proposed classes, values), the rows that can still be a target's.
+
+        Rows with one value of a class can be in any class of the later release that has the value and a box that meets
+        its own; all of them must be somewhere. The truth is one such flow, so every question is about what is left of
+        its network: nodes are (earlier class, value), (later class, value), and a sink for rows that newcomers have.
+        """
+        from sequester.methods.series_guard.flow_kernels import FAR, movable_rows
+
+        counts, earlier, later = self.counts(view), self.earlier_counts(view), self.later_counts(view)
+        width, seconds = view.values, len(later)
+        firsts, sink = len(earlier) * width, (len(earlier) + seconds) * width
+        both = np.flatnonzero(self.first >= 0)
+        own = self.first[both].astype(np.int64) * seconds + self.second[both]
+        pairs = np.union1d(own, self.near[0].astype(np.int64) * seconds + self.near[1])
+        carried = np.zeros((len(pairs), width), np.int64)
+        carried[np.searchsorted(pairs, own)] = counts[both]
+        arc = (earlier[pairs // seconds] > 0) & (later[pairs % seconds] > 0)
+        pair, value = np.nonzero(arc)
+        ends = np.flatnonzero(later)
+        network = _network(
+            np.concatenate([pairs[pair] // seconds * width + value, firsts + ends]),
+            np.concatenate([firsts + pairs[pair] % seconds * width + value, np.full(len(ends), sink)]),
+            sink + 1,
+        )
+        onward = np.concatenate([np.full(len(pair), FAR), alone.ravel()[ends]])
+        back = np.concatenate([carried[arc], np.zeros(len(ends), np.int64)])
+        cell, of = np.nonzero(doubtful)
+        place = np.flatnonzero(doubtful_alone)
+        home = np.searchsorted(pairs, self.first[cell].astype(np.int64) * seconds + self.second[cell]) * width + of
+        found = movable_rows(
+            network,
+            onward,
+            back,
+            firsts + np.concatenate([self.second[cell].astype(np.int64) * width + of, place]),
+            np.concatenate([self.first[cell].astype(np.int64) * width + of, np.full(len(place), sink)]),
+            # The arc from the group to the node, or from the node to the sink: these are counted already.
+            np.concatenate([np.searchsorted(np.flatnonzero(arc), home), len(pair) + np.searchsorted(ends, place)]),
+            np.concatenate([most[doubtful] - counts[doubtful], (later - alone)[doubtful_alone]]),
+        )
+        return counts[doubtful] + found[: len(cell)], alone[doubtful_alone] + found[len(cell) :]
 
     def few(self, between: Longs, alone: Longs | None, k: int) -> Mask:
         """Whether fewer than k rows are left for somebody."""
@@ -183,7 +267,7 @@ class Pair:
             bad[self.later_block[joined[alone[joined].sum(axis=1) < k]]] = True
         return bad
 
-    def skewed(self, view: WatchedView, shares: Sequence[Shares]) -> Mask:
+    def skewed(self, view: WatchedView, shares: Sequence[ValueBounds]) -> Mask:
         """Per trajectory, whether the rows that are left of somebody's class hold too much of a value.
 
         Numbers are worked out exactly only where they may matter.
@@ -232,3 +316,18 @@ class Pair:
             joined = (first < 0) & (second >= 0)
             rows = self.chosen[joined]
             joining[rows] = np.minimum(joining[rows], alone[second[joined]])
+
+
+def _network(tail: NDArray[np.integer[Any]], head: NDArray[np.integer[Any]], nodes: int) -> FlowNetwork:
+    """Arcs between so many nodes."""
+    from sequester.methods.series_guard.flow_kernels import FlowNetwork
+
+    ends, arcs = np.concatenate([tail, head]), len(tail)
+    by_node = coo_array((np.ones(2 * arcs, np.int8), (ends, np.arange(2 * arcs))), shape=(nodes, 2 * arcs)).tocsr()
+    at = by_node.indices.astype(np.int64)
+    return FlowNetwork(
+        tail.astype(np.int64),
+        head.astype(np.int64),
+        by_node.indptr.astype(np.int64),
+        np.where(at < arcs, at, at - arcs),
+    )

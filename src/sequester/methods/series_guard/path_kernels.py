@@ -55,59 +55,52 @@ def shared_values(path: Any, table: Any, after: Any, after_counts: Any, numerato
 
 
 @kernel
-def determined_people(start: Any, members: Any, columns: Any, small: Any, first_row: Any):
+def determined_people(start: Any, columns: Any, small: Any):
     """Per trajectory, whether sums and differences of classes determine it; in small ones only (a mask).
 
-    start, members   components: which trajectories each has
-    columns          (trajectories, releases) the class, numbered within the component, -1 for absence
-    first_row        per component, how many classes it has
+    start    where the trajectories of every component begin, and where the last one ends
+    columns  (trajectories, releases) the class, -1 for absence; those of a component have numbers in a row
 
     Elimination modulo a prime: what rational combinations determine is found, and nothing else in practice.
     """
     prime = (1 << 31) - 1
     found = np.zeros(columns.shape[0], np.bool_)
     for component in range(start.size - 1):
-        begin, stop = start[component], start[component + 1]
-        width, height = stop - begin, first_row[component]
+        begin, width = start[component], start[component + 1] - start[component]
+        lowest, highest = columns.max(), np.int64(-1)
+        for i in range(begin, begin + width):
+            for release in range(columns.shape[1]):
+                if columns[i, release] >= 0:
+                    lowest, highest = min(lowest, columns[i, release]), max(highest, columns[i, release])
+        height = highest - lowest + 1
         matrix = np.zeros((height, width), np.int64)
         for i in range(width):
             for release in range(columns.shape[1]):
-                if columns[members[begin + i], release] >= 0:
-                    matrix[columns[members[begin + i], release], i] = 1
+                if columns[begin + i, release] >= 0:
+                    matrix[columns[begin + i, release] - lowest, i] = 1
         rank = 0
         pivots = np.empty(min(width, height), np.int64)
         for column in range(width):
-            pivot = -1
-            for row in range(rank, height):
-                if matrix[row, column] != 0:
-                    pivot = row
-                    break
-            if pivot < 0:
+            pivot = rank
+            while pivot < height and matrix[pivot, column] == 0:
+                pivot += 1
+            if pivot == height:
                 continue
             for i in range(width):
                 matrix[pivot, i], matrix[rank, i] = matrix[rank, i], matrix[pivot, i]
-            inverse, base, power = 1, matrix[rank, column], prime - 2
-            while power > 0:
-                if power & 1:
-                    inverse = inverse * base % prime
-                base = base * base % prime
-                power >>= 1
-            for i in range(width):
-                matrix[rank, i] = matrix[rank, i] * inverse % prime
+            own = matrix[rank, column]
             for row in range(height):
                 factor = matrix[row, column]
                 if row != rank and factor != 0:
                     for i in range(width):
-                        matrix[row, i] = (matrix[row, i] - factor * matrix[rank, i]) % prime
+                        matrix[row, i] = (matrix[row, i] * own - factor * matrix[rank, i]) % prime
             pivots[rank] = column
             rank += 1
             if rank == height:
                 break
         for row in range(rank):
-            if not small[members[begin + pivots[row]]]:
-                continue
             others = 0
             for i in range(width):
                 others += matrix[row, i] != 0
-            found[members[begin + pivots[row]]] = others == 1
+            found[begin + pivots[row]] = small[begin + pivots[row]] and others == 1
     return found

@@ -60,7 +60,7 @@ class WatchedView:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares:
+class ValueBounds:
     """Bounds on the values of one attribute, where kinds of rows are counted: which value every kind has.
 
     numerator  per value, over `denominator`: the largest share it may have
@@ -71,10 +71,9 @@ class Shares:
     denominator: int
 
     @classmethod
-    def under(cls, of: Ints, bounds: Sequence[Fraction]) -> Shares:
+    def under(cls, of: Ints, bounds: Sequence[Fraction]) -> ValueBounds:
         """Of kinds of rows with these values."""
-        denominator = lcm(*(bound.denominator for bound in bounds))
-        return cls(of, np.array([int(bound * denominator) for bound in bounds], np.int64), denominator)
+        return cls(of, *over_one(bounds))
 
     def count(self, rows: Longs) -> Longs:
         """(sets of rows, values) given their (sets of rows, kinds of rows)."""
@@ -89,14 +88,19 @@ class Shares:
         return over
 
 
+def over_one(bounds: Sequence[Fraction]) -> tuple[Longs, int]:
+    """Bounds over one denominator: their numerators, and this."""
+    denominator = lcm(*(bound.denominator for bound in bounds))
+    return np.array([int(bound * denominator) for bound in bounds], np.int64), denominator
+
+
 def watched_views(past: Past) -> tuple[WatchedView, ...]:
     """One for every history of permanent values."""
     found = []
     for index, (history, value) in enumerate(zip(past.histories, past.value, strict=True)):
         if not history.permanent:
             continue
-        denominator = lcm(*(bound.denominator for bound in history.bounds))
-        numerator = np.array([int(bound * denominator) for bound in history.bounds], np.int64)
+        numerator, denominator = over_one(history.bounds)
         known = np.zeros(len(history.people), np.int32) if history.value is None else history.value.copy()
         known[past.person] = value
         tables = [release.counts for release in history.releases]
@@ -316,11 +320,14 @@ class ProposedRelease:
         return found
 
     @cached_property
+    def columns(self) -> Longs:
+        """(trajectories, releases and the proposed one) classes, equal ones as one; the proposed follow all others."""
+        return np.column_stack([self.same, np.where(self.after >= 0, self.after + len(self.past_classes.lo), -1)])
+
+    @cached_property
     def component(self) -> Ints:
         """Per trajectory, those it is linked to by any class, the proposed ones among them."""
-        classes = len(self.past_classes.lo)
-        after = np.where(self.after >= 0, self.after + classes, -1)
-        return linked(np.column_stack([self.same, after]), classes + len(self.lo))
+        return linked(self.columns, len(self.past_classes.lo) + len(self.lo))
 
     def determined(self, k: int, live: Mask, views: Sequence[WatchedView]) -> Mask:
         """Per block, whether several releases together determine a trajectory of fewer than k people.
@@ -334,33 +341,18 @@ class ProposedRelease:
         small &= np.any([one.asked(self.counts(one)) for one in views], axis=0)
         if self.releases < 2 or not small.any():
             return bad
-        count = int(self.component.max()) + 1
-        members = np.bincount(self.component, minlength=count)
-        wanted = (np.bincount(self.component, weights=small, minlength=count) > 0) & (members > 1)
-        wanted &= members <= _LARGEST
+        members = np.bincount(self.component)
+        wanted = (np.bincount(self.component, weights=small) > 0) & (members > 1) & (members <= _LARGEST)
         chosen = np.flatnonzero(wanted[self.component])
         chosen = chosen[np.argsort(self.component[chosen], kind="stable")]
         if len(chosen) == 0:
             return bad
-        classes = len(self.past_classes.lo)
-        after = np.where(self.after[chosen] >= 0, self.after[chosen] + classes, -1)
-        columns = np.column_stack([self.same[chosen], after])
-        part = self.component[chosen]
-        # Classes are numbered within their component: equal ones are one row.
-        key = np.where(columns >= 0, part[:, None].astype(np.int64) * (classes + len(self.lo)) + columns, -1)
-        used = np.unique(key[key >= 0])
-        of_used = used // (classes + len(self.lo))
-        parts, start = np.unique(part, return_index=True)
-        first = np.searchsorted(of_used, parts)
-        heights = np.searchsorted(of_used, parts, side="right") - first
-        number = np.searchsorted(used, key) - first[np.searchsorted(parts, part)][:, None]
-        found = determined_people(
-            np.append(start, len(chosen)).astype(np.int64),
-            np.arange(len(chosen)),
-            np.where(columns >= 0, number, -1),
-            small[chosen],
-            heights.astype(np.int64),
-        )
+        # Classes are numbered through, component by component.
+        part, columns = self.component[chosen].astype(np.int64), self.columns[chosen]
+        key = np.where(columns >= 0, part[:, None] * (int(columns.max()) + 1) + columns, -1)
+        row = np.where(columns >= 0, np.searchsorted(np.unique(key[key >= 0]), key), -1)
+        start = np.append(np.flatnonzero(np.diff(part, prepend=-1)), len(chosen))
+        found = determined_people(start, row, small[chosen])
         bad[self.block[chosen[found]]] = True
         return bad
 

@@ -1,4 +1,4 @@
-"""Whole rows in the guard of a series: can enough people own every row, and can everybody deny every value?
+"""Rows in the guard of a series: can enough people own every row, and can everybody deny every value?
 
 People of a block exchange labels in ways that change no class; whatever such exchanges reach is possible. The true
 labels are one assignment. A row has as owners all people of its class whose trajectory has its label, or can be brought
@@ -43,9 +43,9 @@ class Options:
     width: int
 
     @classmethod
-    def of(cls, proposed: ProposedRelease, label: Longs, width: int, wanted: Mask) -> Options:
-        """Of the trajectories that are wanted; they are whole components. `label` is per person of it."""
-        columns = _once(proposed)
+    def of(cls, proposed: ProposedRelease, labels: Labels, wanted: Mask) -> Options:
+        """Of the trajectories that are wanted; they are whole components."""
+        columns, width, label = _once(proposed), len(labels), labels.of[proposed.person].astype(np.int64)
         key, own = np.unique(proposed.row * width + label, return_counts=True)
         holder, held = key // width, key % width
         place, release = np.nonzero(columns[holder] >= 0)
@@ -107,15 +107,14 @@ class Options:
 
 def _once(proposed: ProposedRelease) -> Longs:
     """The classes of every trajectory, those that earlier ones repeat left out."""
-    before = len(proposed.past_classes.lo)
-    columns = np.column_stack([proposed.same, np.where(proposed.after >= 0, proposed.after + before, -1)])
+    columns = proposed.columns.copy()
     for number in range(1, columns.shape[1]):
         again = (columns[:, :number] == columns[:, [number]]).any(axis=1)
         columns[again, number] = -1
     return columns
 
 
-def few_owners(proposed: ProposedRelease, label: Longs, width: int, *, k: int, live: Mask) -> Mask:
+def few_owners(proposed: ProposedRelease, labels: Labels, k: int, live: Mask) -> Mask:
     """Per block, whether some row of any release can be owned by fewer than k people; of live blocks."""
     bad = np.zeros(proposed.blocks, np.bool_)
     small = (proposed.size < k) & live[proposed.block]
@@ -123,7 +122,7 @@ def few_owners(proposed: ProposedRelease, label: Longs, width: int, *, k: int, l
         return bad
     touched = np.zeros(int(proposed.component.max()) + 1, np.bool_)
     touched[proposed.component[small]] = True
-    options = Options.of(proposed, label, width, touched[proposed.component])
+    options = Options.of(proposed, labels, touched[proposed.component])
     if not len(_short(proposed, options.take(options.own > 0), k)):
         return bad
     for column in range(options.columns.shape[1] - 1):
@@ -206,15 +205,14 @@ def _reached(proposed: ProposedRelease, options: Options) -> Mask:
     return reached
 
 
-def undeniable_rows(proposed: ProposedRelease, labels: Labels, live: Mask) -> Mask:
-    """Per block, whether somebody is tied to a value too surely under every belief, when whole rows are compared."""
+def undeniable(proposed: ProposedRelease, labels: Labels, live: Mask) -> Mask:
+    """Per block, whether somebody is tied to a value too surely under every belief."""
     bad = np.zeros(proposed.blocks, np.bool_)
-    width, label = len(labels), labels.of[proposed.person].astype(np.int64)
     top = np.array([question.bound.numerator for question in labels.questions], np.int64)
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     if not len(top):
         return bad
-    person, asked = labels.questions_of(label)
+    person, asked = labels.questions_of(labels.of[proposed.person])
     own, count = np.unique(proposed.row[person] * len(top) + asked, return_counts=True)
     holder, question = own // len(top), own % len(top)
     over = count * bottom[question] > top[question] * proposed.size[holder]
@@ -222,8 +220,10 @@ def undeniable_rows(proposed: ProposedRelease, labels: Labels, live: Mask) -> Ma
     touched[proposed.component[holder[over & live[proposed.block[holder]]]]] = True
     if not touched.any():
         return bad
-    options = Options.of(proposed, label, width, touched[proposed.component])
-    bad[_too_large(proposed, options)] = True
+    options = Options.of(proposed, labels, touched[proposed.component])
+    if labels.answers:
+        # Whole rows; of the values of one view there are few enough.
+        bad[_too_large(proposed, options)] = True
     options = options.take(~bad[proposed.block[options.trajectory]])
     for part in _batches(proposed, options):
         bad[_beyond(proposed, labels, part, own[over])] = True
