@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,62 +64,6 @@ _DIAGNOSES = (
     _Diagnosis("hepatitis", (2, 12, 14, 6)),
     _Diagnosis("HIV", (1, 10, 8, 2)),
 )
-
-_HOSPITAL_POLICY = """\
-# Admissions to a hospital that does not exist: every person in the table is invented.
-version: 1
-series: hospital-admissions
-person: patient_id                  # never published
-attributes:
-  name:      {role: identifier}     # dropped
-  age:       {role: quasi-identifier, kind: number, range: [0, 100], levels: [5, 10, 20]}
-  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
-  zip:       {role: quasi-identifier, kind: code, length: 5}       # 02139 -> 0213* -> ... -> *
-  admitted:  {role: quasi-identifier, kind: date, levels: [day, month, quarter, year]}
-  ward:      {role: insensitive}    # published as it is: an internal code that nobody outside can tie to a person
-  diagnosis:
-    role: sensitive
-    values: permanent
-    ordinary: [none, flu]           # no secret: no bound on how sure one may be of them
-    hierarchy:
-      Common: [none, flu, fracture, appendicitis, gastritis]
-      Chronic: [asthma, migraine, diabetes, hypertension, depression]
-      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
-protect:
-  k: 5                              # nobody is hidden among fewer than 5 people
-  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
-  against: [insider, neighbor]
-method: {name: mondrian}
-output: {format: csv, numbers: bounds}
-"""
-
-_PANEL_POLICY = """\
-# Patients of a hospital that does not exist, year by year: every person in the tables is invented.
-version: 1
-series: hospital-patients
-person: patient_id                  # never published
-attributes:
-  name:      {role: identifier}     # dropped
-  age:       {role: quasi-identifier, kind: number, range: [0, 100], changes: {by: [0, 1]}}
-  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
-  zip:       {role: quasi-identifier, kind: code, length: 5, changes: true}       # people move
-  days:      {role: quasi-identifier, kind: number, range: [1, 60], changes: true}    # in hospital, this year
-  ward:      {role: insensitive, changes: true}
-  diagnosis:                        # with which somebody came first: it stays
-    role: sensitive
-    hierarchy:
-      Common: [none, flu, fracture, appendicitis, gastritis]
-      Chronic: [asthma, migraine, diabetes, hypertension, depression]
-      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
-protect:
-  k: 5                              # nobody is hidden among fewer than 5 rows
-  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
-  inferred: 2                       # what several releases tell together is never about fewer than 2 rows
-  against: [insider]
-method: {name: pods}                # everybody is published at once, whoever comes, leaves or returns
-decoys: 0.05                        # at most so many rows are about nobody
-output: {format: csv, numbers: bounds}
-"""
 
 
 def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
@@ -186,12 +131,16 @@ def hospital_panel(n: int = 3000, *, releases: int = 5, seed: int = 0) -> list[p
 
 def hospital_panel_policy() -> str:
     """A policy for `hospital_panel`, as the text of a policy file."""
-    return _PANEL_POLICY
+    return _policy("hospital-panel.yaml")
 
 
 def hospital_policy() -> str:
     """A policy for `hospital`, as the text of a policy file."""
-    return _HOSPITAL_POLICY
+    return _policy("hospital.yaml")
+
+
+def _policy(name: str) -> str:
+    return (files("sequester") / name).read_text(encoding="utf-8")
 
 
 def _draw(random: np.random.Generator, n: int, shares: list[float]) -> NDArray[np.int64]:

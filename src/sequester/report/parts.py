@@ -12,10 +12,10 @@ from sequester.policy.words import listed
 from sequester.report.blocks import Block, Bullets, Grid, Heading, Paragraph
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, histogram, lines
-from sequester.report.charts_boxes import Area, Ruler, box_map, heat
+from sequester.report.charts_boxes import box_map, heat
 
 if TYPE_CHECKING:
-    from sequester.metrics.placed import BoxMap, MapAxis, PlacedBox
+    from sequester.metrics.placed import BoxMap
     from sequester.metrics.sketch import Sketch
     from sequester.policy.model import Policy
 
@@ -226,17 +226,9 @@ def mapped(boxes: BoxMap, shown: int, of: int, before: str) -> Picture:
     )
     return box_map(
         f"Boxes over {boxes.x.name} and {boxes.y.name}",
-        [_area(box) for box in boxes.now],
-        [_area(box) for box in boxes.before],
-        (_ruler(boxes.x), _ruler(boxes.y)),
+        boxes.now,
+        boxes.before,
+        (boxes.x, boxes.y),
         names=("this release", before),
         note=note,
     )
-
-
-def _area(box: PlacedBox) -> Area:
-    return Area(box.x, box.y, box.told)
-
-
-def _ruler(axis: MapAxis) -> Ruler:
-    return Ruler(axis.name, axis.low, axis.high, axis.ticks)
