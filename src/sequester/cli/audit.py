@@ -33,8 +33,7 @@ Registered = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Everybody who may be in a release; for lifetime.")
 ]
 Against = Annotated[
-    list[str] | None,
-    typer.Option(help="outsider, neighbor, insider, lifetime, any or all; default: the policy's."),
+    list[str] | None, typer.Option(help="outsider, neighbor, insider, lifetime, any or all; default: the policy's.")
 ]
 AskedK = Annotated[
     int | None, typer.Option("--k", min=1, help="Ask about this k instead of the policy's.", show_default=False)
@@ -46,8 +45,7 @@ AskedConfidence = Annotated[
     ),
 ]
 ReportFile = Annotated[
-    Path | None,
-    typer.Option("--report", metavar="FILE", help="Write all of it as one HTML page; keep it private."),
+    Path | None, typer.Option("--report", metavar="FILE", help="Write all of it as one HTML page; keep it private.")
 ]
 For = Annotated[
     Literal["internal", "public"],

@@ -44,8 +44,7 @@ ledger people -p policy.yaml --undo
 """
 
 Reason = Annotated[
-    str | None,
-    typer.Option(help="Why, in your words: kept in the ledger, shown by `history`, never published."),
+    str | None, typer.Option(help="Why, in your words: kept in the ledger, shown by `history`, never published.")
 ]
 Undo = Annotated[bool, typer.Option("--undo", help="Undo it.")]
 OnlyPlan = Annotated[bool, typer.Option("--plan", help="Only say what would be done; nothing is changed.")]

@@ -109,22 +109,13 @@ BEGIN = "`sequester init data.csv`"
 PolicyFile = Annotated[
     Path,
     typer.Option(
-        "--policy",
-        "-p",
-        help="The policy file.",
-        default_factory=_nothing,
-        callback=_policy_given,
-        show_default=_HERE,
+        "--policy", "-p", help="The policy file.", default_factory=_nothing, callback=_policy_given, show_default=_HERE
     ),
 ]
 PolicyOrNot = Annotated[
     Path | None,
     typer.Option(
-        "--policy",
-        "-p",
-        help="The policy file; the ledger is beside it.",
-        callback=_policy_if_any,
-        show_default=_HERE,
+        "--policy", "-p", help="The policy file; the ledger is beside it.", callback=_policy_if_any, show_default=_HERE
     ),
 ]
 LedgerFile = Annotated[

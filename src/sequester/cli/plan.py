@@ -7,25 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sequester.cli import options, terminal
 from sequester.cli.help import BROKEN
-from sequester.cli.options import (
-    EverybodyIsNew,
-    Folder,
-    Format,
-    LedgerFile,
-    Name,
-    NoPrice,
-    PolicyFile,
-    Purpose,
-    Recipient,
-    Seed,
-    Shape,
-    ShowValues,
-    quoted,
-    with_policy,
-)
 from sequester.cli.series import ledger_of, open_series, trial_series
-from sequester.cli.terminal import line, print_json, progress, show, show_result, values_may_show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,13 +32,13 @@ plan 2026-q3.parquet --recipient university --purpose research --format json
 
 def plan(
     data: Annotated[Path, typer.Argument(help="The table as it is now, csv or parquet.", show_default=False)],
-    policy: PolicyFile,
-    ledger: LedgerFile = None,
-    releases: Folder = None,
-    name: Name = None,
-    seed: Seed = None,
-    recipient: Recipient = None,
-    purpose: Purpose = None,
+    policy: options.PolicyFile,
+    ledger: options.LedgerFile = None,
+    releases: options.Folder = None,
+    name: options.Name = None,
+    seed: options.Seed = None,
+    recipient: options.Recipient = None,
+    purpose: options.Purpose = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Save the plan, to publish it later; keep it private.", show_default=False),
@@ -69,10 +53,10 @@ def plan(
         bool,
         typer.Option("--why", help="Also make the release with one key relaxed at a time, and tell what that buys."),
     ] = False,
-    no_price: NoPrice = False,
-    everybody_is_new: EverybodyIsNew = False,
-    show_values: ShowValues = False,
-    format: Shape = Format.TEXT,
+    no_price: options.NoPrice = False,
+    everybody_is_new: options.EverybodyIsNew = False,
+    show_values: options.ShowValues = False,
+    format: options.Shape = options.Format.TEXT,
 ) -> None:
     """Make the next release of a series and tell what it changes, promises and costs. Publishes nothing.
 
@@ -88,7 +72,7 @@ def plan(
     rules = Policy.load(policy)
     path = ledger_of(policy, rules, ledger)
     how = {"name": name, "seed": seed, "recipient": recipient, "purpose": purpose, "everybody_is_new": everybody_is_new}
-    how |= {"price": not no_price, "why": why, "show_values": values_may_show(show_values)}
+    how |= {"price": not no_price, "why": why, "show_values": terminal.values_may_show(show_values)}
     try:
         made = _make(data, rules, path, releases, out, **how)
     except GuaranteeError as error:
@@ -96,16 +80,16 @@ def plan(
             _tell_refused(error, format)
         raise
     coming = None if ahead is None else look_ahead(made, rules, releases=ahead)
-    if format is Format.JSON:
+    if format is options.Format.JSON:
         extra = {} if coming is None else {"ahead": coming.to_dict()}
         # The seed tells the order of the rows, and the seal is for the file of a plan.
         told = {name: value for name, value in made.to_dict().items() if name not in ("seed", "seal")}
-        print_json({**told, **extra, "ledger": str(path), "saved": None if out is None else str(out)})
+        terminal.print_json({**told, **extra, "ledger": str(path), "saved": None if out is None else str(out)})
     else:
-        show_result(made)
+        terminal.show_result(made)
         if coming is not None:
-            line()
-            show(_ahead(coming))
+            terminal.line()
+            terminal.show(_ahead(coming))
         places = {"ledger": ledger, "releases": releases}
         _say_next(data, policy, out, places, everybody_is_new=everybody_is_new)
     if not made.holds:
@@ -115,27 +99,27 @@ def plan(
 def _make(data: Path, rules: Policy, path: Place, releases: Path | None, out: Path | None, **how: Any) -> Plan:
     if out is None:
         trial = trial_series(path, rules, releases, everybody_is_new=how["everybody_is_new"])
-        with trial as series, progress() as tell:
+        with trial as series, terminal.progress() as tell:
             return series.plan(data, progress=tell, **how)
     # A plan that is kept is kept for one ledger, so that has to be there.
     series = open_series(path, rules, releases)
-    with progress() as tell:
+    with terminal.progress() as tell:
         made = series.plan(data, progress=tell, **how)
     made.save(out)
     return made
 
 
-def _tell_refused(error: GuaranteeError, format: Format) -> None:
+def _tell_refused(error: GuaranteeError, format: options.Format) -> None:
     """What is in the way of a release that is refused, and what keys of the policy would buy."""
     from sequester.report.results import relaxation_blocks, why_blocks
 
-    if format is Format.JSON:
+    if format is options.Format.JSON:
         why, priced = ([one.to_dict() for one in some] for some in (error.causes, error.relaxations))
-        print_json({"refused": error.guarantee, "why": why, "relaxations": priced})
+        terminal.print_json({"refused": error.guarantee, "why": why, "relaxations": priced})
         return
-    show(why_blocks(error.causes, error.relaxations))
-    line()
-    show(relaxation_blocks(error.relaxations, {}, {"decoys": 0, "waiting": 0}))
+    terminal.show(why_blocks(error.causes, error.relaxations))
+    terminal.line()
+    terminal.show(relaxation_blocks(error.relaxations, {}, {"decoys": 0, "waiting": 0}))
 
 
 def is_plan(path: Path) -> bool:
@@ -182,11 +166,12 @@ def _say_next(
     from sequester.ledger.place import without_password
 
     shown = {name: without_password(str(place)) for name, place in named.items() if place is not None}
-    places = "".join(f" --{name} {quoted(place)}" for name, place in shown.items())
+    places = "".join(f" --{name} {options.quoted(place)}" for name, place in shown.items())
     if everybody_is_new and out is None:
         places += " --everybody-is-new"
-    line()
+    terminal.line()
     if out is not None:
-        line("Saved as ", (str(out), "bold"), ". ", end="")
-    line("Nothing is published. To publish it:")
-    line(f"  sequester publish {quoted(out or data)}{with_policy(policy)}{places}", style="bold")
+        terminal.line("Saved as ", (str(out), "bold"), ". ", end="")
+    terminal.line("Nothing is published. To publish it:")
+    command = f"sequester publish {options.quoted(out or data)}{options.with_policy(policy)}{places}"
+    terminal.line(f"  {command}", style="bold")

@@ -8,36 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from sequester.cli import options, terminal
 from sequester.cli.help import STOPPED
-from sequester.cli.options import (
-    AcceptLoss,
-    EverybodyIsNew,
-    Folder,
-    Format,
-    LedgerFile,
-    Name,
-    NoPrice,
-    PolicyFile,
-    Purpose,
-    Recipient,
-    Seed,
-    Shape,
-    ShowValues,
-)
 from sequester.cli.plan import is_plan
 from sequester.cli.series import ledger_of, open_series, read_ledger
-from sequester.cli.terminal import (
-    console,
-    line,
-    may_ask,
-    print_json,
-    progress,
-    say,
-    show_files,
-    show_result,
-    values_may_show,
-    yes_or_no,
-)
 
 if TYPE_CHECKING:
     from sequester.publish.plan import Plan
@@ -59,17 +33,17 @@ def publish(
             metavar="PLAN|DATA", help="A saved plan, or the table as it is now, csv or parquet.", show_default=False
         ),
     ],
-    policy: PolicyFile,
+    policy: options.PolicyFile,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Where the table of a saved plan is, if it moved since.", show_default=False),
     ] = None,
-    ledger: LedgerFile = None,
-    releases: Folder = None,
-    name: Name = None,
-    seed: Seed = None,
-    recipient: Recipient = None,
-    purpose: Purpose = None,
+    ledger: options.LedgerFile = None,
+    releases: options.Folder = None,
+    name: options.Name = None,
+    seed: options.Seed = None,
+    recipient: options.Recipient = None,
+    purpose: options.Purpose = None,
     encrypted: Annotated[bool, typer.Option("--encrypted", help="Begin the series with an encrypted ledger.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Publish without asking.")] = False,
     leaks: Annotated[
@@ -78,11 +52,11 @@ def publish(
     again: Annotated[
         bool, typer.Option("--again", help="Publish a table once more that was published already.")
     ] = False,
-    no_price: NoPrice = False,
-    everybody_is_new: EverybodyIsNew = False,
-    accept_loss: AcceptLoss = False,
-    show_values: ShowValues = False,
-    format: Shape = Format.TEXT,
+    no_price: options.NoPrice = False,
+    everybody_is_new: options.EverybodyIsNew = False,
+    accept_loss: options.AcceptLoss = False,
+    show_values: options.ShowValues = False,
+    format: options.Shape = options.Format.TEXT,
 ) -> None:
     """Publish the next release of a series: a plan that was saved, or a table, which is planned and shown first.
 
@@ -98,7 +72,7 @@ def publish(
             raise typer.BadParameter("a saved plan is not priced again; leave it out", param_hint="--no-price")
     elif data is not None:
         raise typer.BadParameter("is for a saved plan; name the table alone", param_hint="--data")
-    elif not yes and not may_ask():
+    elif not yes and not terminal.may_ask():
         message = (
             "there is no terminal to ask at: give --yes, or publish a plan that was saved with `sequester plan --out`"
         )
@@ -113,8 +87,8 @@ def publish(
         ledger_of(policy, rules, ledger), rules, releases, encrypted=encrypted, accept_loss=accept_loss
     )
     if plan is None:
-        how |= {"show_values": values_may_show(show_values), "everybody_is_new": everybody_is_new}
-        with progress() as tell:
+        how |= {"show_values": terminal.values_may_show(show_values), "everybody_is_new": everybody_is_new}
+        with terminal.progress() as tell:
             plan = series.plan(what, progress=tell, price=not no_price, **how)
         _show_and_ask(plan, format, ask=not yes, leaks=leaks)
         again = again or not yes
@@ -122,31 +96,31 @@ def publish(
         _stop(f"This table was published already as release {plan.repeats}; --again publishes it once more.")
     try:
         release = _publish(series, plan, data, leaks=leaks)
-        if format is Format.JSON:
+        if format is options.Format.JSON:
             files = {"folder": str(release.folder), "ledger": str(series.place), "recovered": list(series.recovered)}
-            print_json({**release.to_dict(), **files})
+            terminal.print_json({**release.to_dict(), **files})
         else:
             records = "1 record" if plan.records == 1 else f"{plan.records:,} records"
-            line("Published ", (plan.folder, "bold"), f" of {plan.series}: {records}.")
+            terminal.line("Published ", (plan.folder, "bold"), f" of {plan.series}: {records}.")
             if release.folder is not None:
-                show_files([release.folder, *sorted(release.folder.iterdir())])
+                terminal.show_files([release.folder, *sorted(release.folder.iterdir())])
     except KeyboardInterrupt:
         _tell_stopped(series, plan)
         raise
 
 
-def _show_and_ask(plan: Plan, format: Format, *, ask: bool, leaks: bool) -> None:
+def _show_and_ask(plan: Plan, format: options.Format, *, ask: bool, leaks: bool) -> None:
     """Show the plan where results go, or beside them; then ask, once."""
-    if format is Format.TEXT or ask:
-        screen = console(stderr=format is Format.JSON)
-        show_result(plan, screen)
+    if format is options.Format.TEXT or ask:
+        screen = terminal.console(stderr=format is options.Format.JSON)
+        terminal.show_result(plan, screen)
         screen.print()
-    if (plan.holds or leaks) and ask and not yes_or_no(f"Publish {plan.folder}?"):
+    if (plan.holds or leaks) and ask and not terminal.yes_or_no(f"Publish {plan.folder}?"):
         _stop("")
 
 
 def _stop(why: str) -> NoReturn:
-    say(f"{why} Nothing was published.".strip())
+    terminal.say(f"{why} Nothing was published.".strip())
     raise typer.Exit(STOPPED)
 
 
@@ -161,7 +135,7 @@ def _publish(series: Series, plan: Plan, data: Path | None, *, leaks: bool) -> R
             "before: choose another method, or publish it with --i-know-this-leaks. Nothing was published.",
             guarantee="series",
         )
-    with progress() as tell:
+    with terminal.progress() as tell:
         return series.publish(plan, source=data, i_know_this_leaks=leaks, progress=tell)
 
 
@@ -171,8 +145,8 @@ def _tell_stopped(series: Series, plan: Plan) -> None:
 
     place = series.folder / plan.series / plan.folder
     if place.exists():
-        say(f"{plan.folder} is published already, and visible: {place}. Do not publish it again.")
+        terminal.say(f"{plan.folder} is published already, and visible: {place}. Do not publish it again.")
         return
     with suppress(SequesterError), read_ledger(series.place) as ledger:
         if ledger.pending is not None and ledger.pending.number == plan.number:
-            say(f"{plan.folder} is recorded already, and the next command shows it. Do not publish it again.")
+            terminal.say(f"{plan.folder} is recorded already, and the next command shows it. Do not publish it again.")

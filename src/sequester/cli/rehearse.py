@@ -11,15 +11,7 @@ import typer
 
 from sequester.cli.help import BROKEN
 from sequester.cli.options import EverybodyIsNew, Force, Format, PolicyFile, Shape, ShowValues
-from sequester.cli.terminal import (
-    line,
-    print_json,
-    progress,
-    refuse_existing,
-    show_files,
-    show_result,
-    values_may_show,
-)
+from sequester.cli.terminal import line, print_json, progress, refuse_existing, show_files, show_result, values_may_show
 
 if TYPE_CHECKING:
     from sequester.policy import Policy

@@ -106,7 +106,8 @@ def show(blocks: Iterable[Block], screen: Console | None = None) -> None:
         if not drawn:
             continue
         titled = isinstance(before, Heading) and before.level > 1
-        goes_on = isinstance(block, Paragraph) and (block.lead or isinstance(before, Paragraph))
+        alike = isinstance(block, Paragraph | Remark) and type(before) is type(block)
+        goes_on = alike or (isinstance(block, Paragraph) and block.lead)
         if before is not None and not titled and not goes_on:
             screen.print()
         for one in drawn:
@@ -234,14 +235,7 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
             yield lambda stage, number, stages: None
             return
 
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
         name = TextColumn("{task.description:15}")
         columns = (SpinnerColumn(), name, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())

@@ -357,15 +357,16 @@ def _beliefs(audit: Audit) -> Grid:
     """How sure somebody without prejudice could be, and how far knowing some people's values carries."""
     rows = []
     for one in audit.belief:
-        rows.append((one.attribute, "none", *_spread(one.spread)))
+        known = [("none", one.spread)]
         for share, carried in one.resilience.items():
-            if share:
-                rows.append((one.attribute, f"{100 * share:g}%", *_spread(carried.belief)))
-            if carried.lineage is not None:
-                rows.append((one.attribute, f"{100 * share:g}% and all pods", *_spread(carried.lineage)))
+            known += [(f"{100 * share:g}%", carried.belief)] if share else []
+            known += [] if carried.lineage is None else [(f"{100 * share:g}% and all pods", carried.lineage)]
         if one.informed is not None:
-            rows.append((one.attribute, "learnt from others", *_spread(one.informed.others)))
-            rows.append((one.attribute, "learnt from all", *_spread(one.informed.read)))
+            known += [("learnt from others", one.informed.others), ("learnt from all", one.informed.read)]
+        for place, (values, spread) in enumerate(known):
+            above = (f"{100 * part:.1f}%" for part in spread.above)
+            figures = (f"{spread.most:.2f}", f"{spread.mean:.2f}", *above)
+            rows.append(("" if place else one.attribute, values, spread.people, *figures))
     heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
     return Grid(heads, tuple(rows), "Beliefs")
 
@@ -377,10 +378,6 @@ def _over_releases(attribute: str, over: Sequence[BeliefSpread], audit: Audit) -
         Trend("share above .9", tuple(one.above[2] for one in over)),
     ]
     return lines(f"How sure after each release: {attribute}", _release_names(audit), trends)
-
-
-def _spread(spread: BeliefSpread) -> tuple[Any, ...]:
-    return spread.people, *(round(number, 3) for number in (spread.most, spread.mean, *spread.above))
 
 
 def _untried(audit: Audit) -> Iterator[Block]:

@@ -56,7 +56,7 @@ class Grid:
 
 def facts(pairs: Iterable[tuple[str, Any]], name: str) -> Grid:
     """Names and what they are; what is None or says nothing is left out."""
-    return Grid(("", ""), tuple((what, said) for what, said in pairs if said not in (None, "")), name)
+    return Grid(("", ""), tuple((what, in_words(said)) for what, said in pairs if said not in (None, "")), name)
 
 
 @dataclass(frozen=True)

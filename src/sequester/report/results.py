@@ -16,18 +16,7 @@ from sequester.causes import SERIES
 from sequester.errors import SequesterError
 from sequester.policy.describe import knows, notes, promises, treatment, unpromised
 from sequester.policy.words import amount
-from sequester.report.blocks import (
-    Bars,
-    Block,
-    Bullets,
-    Grid,
-    Heading,
-    Paragraph,
-    Pictures,
-    Remark,
-    facts,
-    to_view,
-)
+from sequester.report.blocks import Bars, Block, Bullets, Grid, Heading, Paragraph, Pictures, Remark, facts, to_view
 from sequester.report.canvas import in_words
 from sequester.report.charts import Trend, lines
 
@@ -45,6 +34,26 @@ if TYPE_CHECKING:
     from sequester.publish.series import Series
     from sequester.publish.since_last import SinceLast
 
+_CHANGES = {
+    "newcomers": "new",
+    "returned": "returned",
+    "stayers": "stay",
+    "changed": "of them changed",
+    "leavers": "left",
+}
+_WAITING = {
+    "held": "person is held back, for {longest} at most|people are held back, for {longest} at most",
+    "retained": "who left is kept in the release|who left are kept in the release",
+    "left_out": "record is left out|records are left out",
+}
+_PERSONAL = {
+    "withheld": "record without consent|records without consent",
+    "withdrawn": "person withdrew it|people withdrew it",
+    "waiting": "of them kept in the release until others hide their going",
+    "graded": "value published as a node|values published as a node",
+    "raised": "by the person's own wish",
+    "late": "wish came too late, after the value was published|wishes came too late, after the value was published",
+}
 _VERSIONS = {"release": "this release", "static": "without a memory (unsafe)", "merge": "merge (Byun et al.)"}
 _LEVERS = {"now": "now", "with next": "with the next increment", "with next two": "with the next two"}
 _FRONTIER = {"loss": "AIL", "decoys": "decoys, of rows"}
@@ -144,7 +153,7 @@ def entry_blocks(
         "records": f"{entry.records:,} in {entry.classes:,} classes; {entry.persons:,} people so far",
         "changes": _changes(summary.get("change", {})),
         "waiting": _delays(summary.get("waiting", {})),
-        "allowed": _allowed(summary.get("personal", {})),
+        "allowed": ", ".join(_counted(summary.get("personal", {}), _PERSONAL)),
         "privacy": _gains(summary.get("gain", {})),
     }
     waits = [
@@ -173,7 +182,7 @@ def _plan(plan: Plan) -> Iterator[Block]:
         ("changes", _changes(vars(plan.change))),
         ("waiting", _delays(vars(plan.waiting))),
         *(() if plan.pods is None else _pods(plan.pods, plan.records)),
-        ("allowed", _allowed(vars(plan.personal))),
+        ("allowed", ", ".join(_counted(vars(plan.personal), _PERSONAL))),
         ("privacy", _gains(plan.gain)),
         *(("belief", believed(name, figures)) for name, figures in plan.belief.items()),
     ]
@@ -205,48 +214,25 @@ def many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def _phrases(*told: tuple[int, str]) -> list[str]:
-    """What is counted at all."""
-    return [words for count, words in told if count]
+def _counted(counts: Mapping[str, int], words: Mapping[str, str]) -> list[str]:
+    """What is counted at all: every number with its words, those for one before a bar."""
+    said = []
+    for name, forms in words.items():
+        if count := counts.get(name, 0):
+            one, _, more = forms.partition("|")
+            said.append(f"{count:,} {more if more and count != 1 else one}")
+    return said
 
 
 def _changes(change: Mapping[str, int]) -> str:
     """How a table differs from the last release."""
-    new, back, stay, changed, left = (
-        change.get(name, 0) for name in ("newcomers", "returned", "stayers", "changed", "leavers")
-    )
-    others = _phrases(
-        (back, f"{back:,} returned"), (stay, f"{stay:,} stay"), (changed, f"{changed:,} of them changed"),
-        (left, f"{left:,} left"),
-    )  # fmt: skip
-    return ", ".join([f"{new:,} new", *others])
+    return ", ".join(([] if change.get("newcomers") else ["0 new"]) + _counted(change, _CHANGES))
 
 
 def _delays(waiting: Mapping[str, int]) -> str:
     """Who cannot be hidden yet, and what is done about it."""
-    held, kept, out, longest = (waiting.get(name, 0) for name in ("held", "retained", "left_out", "oldest"))
-    said = _phrases(
-        (held, f"{many(held, 'person is', 'people are')} held back, for {amount(longest, 'release')} at most"),
-        (kept, f"{many(kept, 'who left is', 'who left are')} kept in the release"),
-        (out, f"{many(out, 'record is', 'records are')} left out"),
-    )
-    return "; ".join(said) or "nobody"
-
-
-def _allowed(personal: Mapping[str, int]) -> str:
-    """What people themselves allow; nothing where nobody said anything."""
-    withheld, withdrawn, waiting, graded, raised, late = (
-        personal.get(name, 0) for name in ("withheld", "withdrawn", "waiting", "graded", "raised", "late")
-    )
-    said = _phrases(
-        (withheld, f"{amount(withheld, 'record')} without consent"),
-        (withdrawn, f"{many(withdrawn, 'person', 'people')} withdrew it"),
-        (waiting, f"{waiting:,} of them kept in the release until others hide their going"),
-        (graded, f"{amount(graded, 'value')} published as a node"),
-        (raised, f"{raised:,} by the person's own wish"),
-        (late, f"{late:,} wishes came too late, after the value was published"),
-    )
-    return ", ".join(said)
+    longest = amount(waiting.get("oldest", 0), "release")
+    return "; ".join(_counted(waiting, _WAITING)).format(longest=longest) or "nobody"
 
 
 def _gains(gain: Mapping[str, float]) -> str:
@@ -387,29 +373,19 @@ def _since_last(since: SinceLast) -> Iterator[Block]:
 
 
 def _people(since: SinceLast) -> str:
-    said = ", ".join(
-        _phrases(
-            (since.came, f"{since.came:,} came"),
-            (since.returned, f"{since.returned:,} returned"),
-            (1, f"{since.stayed:,} stay" + (f" ({since.kept:,} of them have left the table)" if since.kept else "")),
-            (since.left, f"{since.left:,} left"),
-        )
-    )
+    kept = f" ({since.kept:,} of them have left the table)" if since.kept else ""
+    words = {"came": "came", "returned": "returned", "stayed": f"stay{kept}", "left": "left"}
+    said = ", ".join(_counted(vars(since), words))
     boxes = f"of those who stay {since.coarser:,} are in wider boxes, {since.finer:,} in narrower"
     return f"{said}; {boxes}" if since.coarser or since.finer else f"{said}; no box of those who stay is wider"
 
 
 def _classes(since: SinceLast) -> str:
     classes = since.classes
-    said = _phrases(
-        (classes.kept, f"{classes.kept:,} kept ({classes.as_they_were:,} as they were)"),
-        (classes.merged, f"{classes.merged:,} merged"),
-        (classes.split, f"{classes.split:,} split"),
-        (classes.mixed, f"{classes.mixed:,} mixed with others"),
-        (classes.gone, f"{classes.gone:,} gone"),
-    )
+    kept = f"kept ({classes.as_they_were:,} as they were)"
+    words = {"kept": kept, "merged": "merged", "split": "split", "mixed": "mixed with others", "gone": "gone"}
     new = f"; {many(classes.new, 'is', 'are')} new" if classes.new else ""
-    return f"{classes.now:,}, {classes.before:,} before: {', '.join(said)}{new}"
+    return f"{classes.now:,}, {classes.before:,} before: {', '.join(_counted(vars(classes), words))}{new}"
 
 
 def _release(release: Release) -> Iterator[Block]:
