@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -36,34 +35,26 @@ _WARDS = ("W1", "W2", "W3", "W4", "W5", "W6")
 # Shares of the patients who leave or move in a year, and of those who left who return.
 _LEAVES, _MOVES, _RETURNS = 0.2, 0.08, 0.2
 
-
-@dataclass(frozen=True)
-class _Diagnosis:
-    """How frequent a diagnosis is, relative to the others, in childhood, youth, middle and old age."""
-
-    name: str
-    weights: tuple[int, int, int, int]
-
-
-# From ordinary to rare and serious; the last age of the first three stages of life is in _STAGES.
+# How frequent each is, relative to the others, in childhood, youth, middle and old age; from ordinary to rare and
+# serious. The last age of the first three stages of life is in _STAGES.
 _STAGES = (17, 39, 64)
-_DIAGNOSES = (
-    _Diagnosis("none", (300, 330, 240, 150)),
-    _Diagnosis("flu", (260, 190, 150, 140)),
-    _Diagnosis("fracture", (110, 100, 60, 90)),
-    _Diagnosis("appendicitis", (70, 60, 30, 10)),
-    _Diagnosis("gastritis", (50, 70, 80, 60)),
-    _Diagnosis("asthma", (90, 60, 50, 40)),
-    _Diagnosis("migraine", (20, 60, 60, 20)),
-    _Diagnosis("diabetes", (15, 25, 90, 120)),
-    _Diagnosis("hypertension", (2, 20, 110, 150)),
-    _Diagnosis("depression", (10, 50, 50, 30)),
-    _Diagnosis("heart failure", (2, 5, 30, 90)),
-    _Diagnosis("stroke", (1, 4, 20, 60)),
-    _Diagnosis("cancer", (4, 8, 30, 60)),
-    _Diagnosis("hepatitis", (2, 12, 14, 6)),
-    _Diagnosis("HIV", (1, 10, 8, 2)),
-)
+_DIAGNOSES = {
+    "none": (300, 330, 240, 150),
+    "flu": (260, 190, 150, 140),
+    "fracture": (110, 100, 60, 90),
+    "appendicitis": (70, 60, 30, 10),
+    "gastritis": (50, 70, 80, 60),
+    "asthma": (90, 60, 50, 40),
+    "migraine": (20, 60, 60, 20),
+    "diabetes": (15, 25, 90, 120),
+    "hypertension": (2, 20, 110, 150),
+    "depression": (10, 50, 50, 30),
+    "heart failure": (2, 5, 30, 90),
+    "stroke": (1, 4, 20, 60),
+    "cancer": (4, 8, 30, 60),
+    "hepatitis": (2, 12, 14, 6),
+    "HIV": (1, 10, 8, 2),
+}
 
 
 def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
@@ -95,7 +86,7 @@ def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
             "zip": np.array([code for _, code in zips], object)[zip_code],
             "admitted": _YEAR + day,
             "ward": np.array(_WARDS, object)[ward],
-            "diagnosis": np.array([kind.name for kind in _DIAGNOSES], object)[diagnosis],
+            "diagnosis": np.array([*_DIAGNOSES], object)[diagnosis],
         }
     )
 
@@ -155,8 +146,8 @@ def _place(at: NDArray[np.float64], sums: NDArray[Any]) -> NDArray[np.int64]:
 
 def _diagnose(random: np.random.Generator, age: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
     """A diagnosis for everybody, by stage of life; flu is a thing of the winter."""
-    weights = np.array([kind.weights for kind in _DIAGNOSES]).T[np.searchsorted(_STAGES, age)]
-    flu = [kind.name for kind in _DIAGNOSES].index("flu")
+    weights = np.array([*_DIAGNOSES.values()]).T[np.searchsorted(_STAGES, age)]
+    flu = [*_DIAGNOSES].index("flu")
     winter = (day < 90) | (day >= 330)
     weights[:, flu] = np.where(winter, weights[:, flu] * 2, weights[:, flu] // 2)
     return _place(random.random(len(age)), np.cumsum(weights, axis=1))

@@ -42,7 +42,7 @@ class Standing:
 def show_status(commands: Collection[str]) -> None:
     """Tell where the series of this folder stands; `commands` are those that there are."""
     standing = _stand()
-    line(standing.title, style="bold")
+    line(standing.title, style="bold", wrap=True)
     if standing.facts:
         line()
         console().print(grid(standing.facts))
@@ -61,7 +61,7 @@ def _show_commands(commands: Sequence[tuple[str, str]]) -> None:
         if beside:
             line("  ", (f"{command:{width}}", "bold"), (f"   {why}", "dim"))
         else:
-            line(f"  {why}", style="dim")
+            line(f"  {why}", style="dim", wrap=True)
             line(f"    {command}", style="bold")
 
 
