@@ -41,9 +41,9 @@ ROOMS = {
     "methods": Room(("methods",), 7200, 13900),
     "series": Room(("publish", "engine"), 3800, 8400),
     "ledger": Room(("ledger",), 1800, 4300),
-    "report": Room(("report", "analyst", "metrics"), 2800, 4145),
-    "cli": Room(("cli",), 1800, 2695),
-    "beside": Room((".",), 700, 1095),
+    "report": Room(("report", "analyst", "metrics"), 2800, 4120),
+    "cli": Room(("cli",), 1800, 2626),
+    "beside": Room((".",), 700, 1085),
 }
 COUNTED = {"modules": (260, 495), "wide functions": (12, 20), "broad classes": (0, 20)}
 """What else is to shrink: aim and most. Wide is over `LONGEST` or `PARAMETERS`, broad over `FIELDS`."""

@@ -76,12 +76,21 @@ def policy_blocks(policy: Policy) -> Iterator[Block]:
     person = () if policy.person is None else ((policy.person, "person", "", "never published"),)
     columns = [(name, one.role, getattr(one, "kind", ""), treatment(one)) for name, one in policy.attributes.items()]
     yield Grid(("column", "role", "kind", "treatment"), (*person, *columns), f"Columns of {policy.series}")
-    groups: dict[str, list[str]] = {}
+    yield Heading("What is promised to a person")
+    yield from promised_blocks(policy)
+    yield from titled("What is not promised", unpromised(policy))
+
+
+def promised_blocks(policy: Policy) -> Iterator[Block]:
+    """The promises under whom they are against, and by what."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for promise in promises(policy):
-        title = f"Promised of {promise.about} against {promise.against}, who {knows(promise.against)}"
-        groups.setdefault(title, []).append(str(promise))
-    for title, words in (*groups.items(), ("Not promised", unpromised(policy))):
-        yield from titled(title, words)
+        groups.setdefault((promise.against, promise.about), []).append(str(promise))
+    for (against, about), words in groups.items():
+        an = {"lifetime": "somebody"}.get(against, f"an {against}" if against[0] in "aeiou" else f"a {against}")
+        of = "by each release alone" if about == "each release" else "by all releases together"
+        yield Heading(f"Against {an} who {knows(against)}: {of}", 3)
+        yield Bullets(tuple(words))
 
 
 def titled(title: str, sentences: Iterable[object]) -> Iterator[Block]:
