@@ -41,7 +41,7 @@ _COLORS = {
     "good": "bold green", "bad": "red", "faint": "dim", "kept": "green", "holds": "green", "safe": "green",
     "finer": "green", "broken": "bold red", "coarser": "red", "undecided": "bold yellow",
 }  # fmt: skip
-_NUMBER = re.compile(r"[+-]?[\d,.]+ ?[%*+]?|-")
+_NUMBER = re.compile(r"[+-]?[\d,.]+ ?[%*+s]?|-")
 # Cells that are never broken, the length of a bar, and more than any terminal is wide.
 _SHORT, _BAR, _ENDLESS = 12, 24, 10_000
 
@@ -97,7 +97,7 @@ def show_result(thing: object, screen: Console | None = None) -> None:
 
 def show(blocks: Iterable[Block], screen: Console | None = None) -> None:
     """Print a result, block by block; what belongs to the one before stands right below it."""
-    from sequester.report.blocks import Heading, Paragraph, Remark
+    from sequester.report.blocks import Bullets, Heading, Paragraph, Remark
 
     screen = console() if screen is None else screen
     before: Block | None = None
@@ -108,6 +108,7 @@ def show(blocks: Iterable[Block], screen: Console | None = None) -> None:
         titled = isinstance(before, Heading) and before.level > 1
         alike = isinstance(block, Paragraph | Remark) and type(before) is type(block)
         goes_on = alike or (isinstance(block, Paragraph) and block.lead)
+        goes_on |= isinstance(block, Bullets) and isinstance(before, Remark)
         if before is not None and not titled and not goes_on:
             screen.print()
         for one in drawn:

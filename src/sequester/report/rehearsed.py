@@ -52,7 +52,7 @@ def rehearsal_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
     counts = {"waiting": "wait", "kept": "kept", "left_out": "left out"}
     used = {name: title for name, title in counts.items() if any(trial[name] for trial in tried)}
     by_wave = () if told["varied"] else ("NCP by wave",)
-    heads = ("variant", "NCP", "AIL", "decoys", *used.values(), "exposed", "certain", "seconds", *by_wave)
+    heads = ("variant", "NCP", "AIL", "decoys", *used.values(), "exposed", "certain", "processor", *by_wave)
     rows = tuple((*_point(trial), *_row(trial, used), *map(_by_wave, [trial] * len(by_wave))) for trial in tried)
     yield Grid((*told["varied"], *heads), rows, "Variants", tones)
     for trial in told["trials"]:
@@ -102,7 +102,7 @@ def _row(trial: Mapping[str, Any], counts: Iterable[str]) -> tuple[Any, ...]:
     losses = (f"{trial['ncp']:.3f}", f"{trial['ail']:.3f}", f"{100 * trial['decoys']:.1f}%")
     more = "+" if last["at_least"] else ""
     exposed = (f"{last['exposed']:,}{more}", f"{last['certain']:,}{more}") if last["exposed"] else ("nobody", "")
-    return name, *losses, *(trial[count] for count in counts), *exposed, f"{trial['seconds']:.1f}"
+    return name, *losses, *(trial[count] for count in counts), *exposed, f"{trial['seconds']:.1f} s"
 
 
 def _by_wave(trial: Mapping[str, Any]) -> str:
