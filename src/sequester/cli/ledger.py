@@ -227,7 +227,6 @@ def _brief(audit: Audit) -> dict[str, Any]:
 
 
 def _show(path: Place, verified: Verification, audit: Audit | None, *, audited: bool) -> None:
-
     from sequester.policy.words import amount
 
     for problem in verified.problems:
@@ -265,7 +264,6 @@ def _books(policy: Path | None, ledger: str | None, releases: Path | None) -> Bo
 
 
 def _tell(step: LifeStep, format: Format) -> None:
-
     if format is Format.JSON:
         print_json(step.to_dict() | {"notes": [with_flags(note) for note in step.notes]})
         return
