@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -10,13 +9,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.errors import Busy, SequesterError
-from sequester.ledger import HASH, Draft, Key, Ledger, Place, WaitingList, chain, schema
+from sequester.ledger import HASH, Draft, Key, Ledger, Place, WaitingList
 from series import axis
 
 SECRET = "a secret that nobody knows"
@@ -62,56 +60,6 @@ def draft(ledger: Ledger, member: Sequence[int], **changes: Any) -> Draft:
 def publish(ledger: Ledger, member: Sequence[int], **changes: Any) -> None:
     """Record a release and say that it is visible."""
     ledger.finish(ledger.begin(draft(ledger, member, **changes)).number)
-
-
-def make_older(path: Path, version: int) -> str:
-    """Make a ledger what an earlier version would have written: no tables and columns that came later and, before
-    version 3, no seals but those of entries and one digest for all tables of a release. Returns the head then."""
-    old = version < 3
-    with Ledger.open(path, key=KEY) as ledger:
-        store = ledger._store
-        facts = {name: value for name, value in store.facts().items() if name not in (("nonce", "seal") if old else ())}
-        versions, head, entries = store.versions(), chain.genesis(facts), store.listing()
-        hashes = {}
-        for row, entry in zip(entries, ledger.releases(), strict=True):
-            content = chain.old_content(store.rows(entry, tuple(schema.TABLES)), versions.get(entry.number, {}))
-            row |= {"content": content, "previous": head, "tables": None, "files": None} if old else {"previous": head}
-            if not old:
-                absent = schema.LATER if version < 4 else ()
-                kept = {name: digest for name, digest in entry.tables.items() if name not in absent}
-                row |= {"content": chain.content(kept), "tables": json.dumps(kept, sort_keys=True)}
-            hashes[row["hash"]] = head = row["hash"] = chain.entry(row)
-            row["seal"] = KEY.sign("entry", head.encode()).hex()
-        events, previous = [{**vars(event)} for event in ledger.log()], ""
-        for event in events:
-            event["detail"] = hashes.get(event["detail"], event["detail"])
-            event["hash"] = previous = chain.event(previous, event)
-            event["seal"] = None if old else KEY.sign("log", previous.encode()).hex()
-    later = {"recipient": 0, "purpose": 0, "insensitive": 1, "tables": 2, "files": 2}
-    with duckdb.connect(path) as database:
-        for row in entries:
-            changed = ("content", "previous", "hash", "seal", "tables")
-            sets = ", ".join(f"{name} = ?" for name in changed)
-            given = [*(row[name] for name in changed), row["number"]]
-            database.execute(f"UPDATE releases SET {sets} WHERE number = ?", given).fetchall()
-        for event in events:
-            given = [event["detail"], event["hash"], event["seal"], event["number"]]
-            database.execute("UPDATE log SET detail = ?, hash = ?, seal = ? WHERE number = ?", given).fetchall()
-        for column, last in later.items():
-            if version <= last:
-                database.execute(f"ALTER TABLE releases DROP COLUMN {column}").fetchall()
-        for table in ("aliases", *(schema.LATER if version < 4 else ())):
-            database.execute(f"DROP TABLE {table}").fetchall()
-        if old:
-            database.execute("ALTER TABLE log DROP COLUMN seal").fetchall()
-            database.execute("DELETE FROM meta WHERE fact IN ('nonce', 'seal')").fetchall()
-        else:
-            facts["schema"] = str(version)
-            seal = KEY.sign("meta", chain.facts_to_seal(facts)).hex()
-            database.execute("UPDATE meta SET value = ? WHERE fact = 'seal'", [seal]).fetchall()
-        database.execute("UPDATE meta SET value = ? WHERE fact = 'schema'", [str(version)]).fetchall()
-    path.with_name(f"{path.name}.head").unlink(missing_ok=True)
-    return head
 
 
 def three_releases(path: Path | Place) -> Ledger:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from sequester.regular import bytes_of
+
 if sys.platform != "win32":
     import fcntl
 
@@ -68,11 +70,20 @@ def _remove(folder: Path) -> list[Path]:
     """Remove a draft that nobody works in, first what it says is elsewhere; returns the folders of what is left."""
     there = None
     with contextlib.suppress(OSError):
-        there = Path(os.fsdecode((folder / _ELSEWHERE).read_bytes()))
+        there = Path(os.fsdecode(bytes_of(folder / _ELSEWHERE)))
     if there is not None and (not there.parent.is_dir() or sweep(there)):
         return [there.parent]
     shutil.rmtree(folder, ignore_errors=True)
     return [folder.parent] if folder.exists() else []
+
+
+def remove(path: Path) -> None:
+    """Remove a folder, or whatever has its name: to look into a pipe would wait for somebody to write to it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -215,14 +215,14 @@ def test_an_encrypted_ledger_needs_no_key_to_be_told(folder: Path, monkeypatch: 
     assert "the ledger is encrypted" in status(folder)
 
 
-def test_a_ledger_of_an_older_version_is_not_brought_up_to_date(published: Path, tmp_path: Path) -> None:
+def test_a_ledger_of_an_older_version_is_told(published: Path, tmp_path: Path) -> None:
     import duckdb
 
     home = Path(shutil.copytree(published, tmp_path / "series"))
     with duckdb.connect(home / LEDGER) as database:
         database.execute("UPDATE meta SET value = '3' WHERE fact = 'schema'")
     said = status(home)
-    assert "the ledger is of an older Sequester" in said
+    assert "the ledger was written by an older Sequester; open it with that version" in said
 
 
 def test_a_ledger_that_another_command_has_is_told(published: Path, tmp_path: Path) -> None:

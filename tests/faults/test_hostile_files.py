@@ -146,6 +146,36 @@ def test_no_command_waits_for_what_is_no_file(
     assert "internal error" not in said
 
 
+def test_a_pipe_in_what_a_killed_command_left_is_removed_and_not_waited_for(
+    series: Path, tmp_path: Path, patience: None
+) -> None:
+    """A draft beside the ledger, whose file that says where its private rows are is a pipe."""
+    folder = tmp_path / "folder"
+    shutil.copytree(series, folder)
+    left = folder / ".clinic.ledger.spill.00000000.part"
+    left.mkdir()
+    os.mkfifo(left / "elsewhere")
+    assert invoke("ledger", "verify", "-p", "policy.yaml", cwd=folder).returncode == 0
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["whole", "in parts"])
+def test_a_pipe_in_place_of_a_draft_is_removed_and_not_waited_for(
+    tmp_path: Path, patience: None, *, parts: bool
+) -> None:
+    """Where the folder of a release is to be made, and where its parts are."""
+    spread(tmp_path, policy=f"{POLICY}engine: {{part: 3, processes: 1}}\n" if parts else POLICY)
+    pipes = [tmp_path / "releases" / "clinic" / ".0001-data.draft"]
+    pipes += [tmp_path / "clinic.ledger.parts" / ".0001.draft"] if parts else []
+    for pipe in pipes:
+        pipe.parent.mkdir(parents=True, mode=0o700)
+        os.mkfifo(pipe)
+    done = invoke(*PUBLISH, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "clinic.ledger.parts" / "0001").is_dir() == parts
+    assert not any(pipe.exists() for pipe in pipes)
+
+
 @pytest.mark.parametrize("key", ["registered", "after"])
 def test_a_pipe_is_no_registration_list_and_no_earlier_ledger(tmp_path: Path, key: str) -> None:
     os.mkfifo(tmp_path / "pipe.csv")

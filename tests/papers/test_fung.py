@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from sequester.attacks.solvers.buddies import Assignment, Buddies
 from sequester.history import History
 from series import Series
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "papers" / "fung"
 UK, FRANCE = 0, 1
 LAWYER, DOCTOR = 0, 1
 FLU, HIV = 0, 1
@@ -79,6 +81,58 @@ def test_all_three_anonymities_of_tables_1_and_2_are_four_where_people_are_known
 @pytest.mark.parametrize("attack", [forward, cross, backward])
 def test_whoever_knows_nobody_cannot_be_sure_that_the_target_of_four_rows_exists(attack) -> None:
     assert attack.find(tables(known=False)).measure == 5
+
+
+def test_tables_1_and_2_alone_are_no_all_clear() -> None:
+    """Alice of Example 1.1 need not exist for somebody who has the tables only: that is undecided, and not safe."""
+    releases = [EXAMPLE / "table1.csv", EXAMPLE / "table2.csv"]
+    policy = sq.Policy.load(EXAMPLE / "policy.yaml")
+    found = sq.audit(releases, policy)
+    assert not found.holds
+    assert found.undecided[0].attacks == ("forward", "cross", "backward")
+    assert "would be left 4 rows, and 5 must be" in found.verdict.split(chr(10))[0]
+    protect = policy.protect.model_copy(update={"k": 4})
+    assert sq.audit(releases, policy.model_copy(update={"protect": protect})).holds
+    assert sq.audit(releases[:1], policy).holds
+
+
+def test_who_need_not_exist_is_left_what_a_target_in_two_classes_is() -> None:
+    """Every target there can be, one by one, and all at once; where somebody is certain to be there, that is told."""
+    less = 0
+    for seed in range(12):
+        releases, rules = cut_twice(seed)
+        measures = sq.audit(releases, rules).measures
+        fewest = int(min(measures[way] for way in ("forward", "cross", "backward") if way in measures))
+        protect = rules.protect.model_copy(update={"k": fewest})
+        rules = rules.model_copy(update={"protect": protect})
+        least = min(
+            seen.left
+            for q in range(6)
+            for since in (1, 2)
+            for seen in sq.audit(releases, rules, target={"q": str(q)}, since=since).target.releases
+            if seen.left
+        )
+        told = [one.why for one in sq.audit(releases, rules).undecided if "people who need not exist" in one.on]
+        rows = f"{least} row{'s' * (least > 1)}"
+        said = f"somebody whom two classes fit would be left {rows}, and {fewest} must be"
+        assert told == ([said] if least < fewest else [])
+        less += least < fewest
+    assert less >= 3
+
+
+def cut_twice(seed: int) -> tuple[list[pa.Table], sq.Policy]:
+    """Six people and then nine, cut in two at different places."""
+    random = np.random.default_rng(seed)
+    people, values = random.integers(0, 6, 9), random.choice(["a", "b"], 9)
+    releases = []
+    for cut, many in zip(random.choice([2, 3, 4], 2, replace=False).tolist(), (6, 9), strict=True):
+        boxes = [f"[0-{cut - 1}]" if one < cut else f"[{cut}-5]" for one in people[:many].tolist()]
+        releases.append(pa.table({"q": boxes, "d": values[:many].tolist()}))
+    attributes = {"q": {"role": "quasi-identifier", "kind": "number", "range": [0, 5]}, "d": {"role": "sensitive"}}
+    protect = {"k": 9, "against": ["neighbor"]}
+    return releases, sq.Policy.model_validate(
+        {"version": 1, "series": "t", "attributes": attributes, "protect": protect}
+    )
 
 
 def test_four_rows_are_enough_for_4_anonymity() -> None:

@@ -120,6 +120,23 @@ def test_intervals_hold_the_truth_of_a_real_panel(method: str) -> None:
     assert 0.8 <= np.mean(found) <= 0.995
 
 
+def test_a_question_that_is_answered_badly_says_so() -> None:
+    """Thresholds inside ranges, and values that decoys may have more often; what is known says nothing."""
+    blurred = sq.anonymize(people(300, 3), rules("mondrian"), seed=1)
+    told = sq.estimate(blurred, "share(wage > 12) by sex")
+    assert [note for note in told.notes if "not answered well" in note and "wage" in note]
+    assert told.notes[0] in str(told)
+    assert told.to_dict()["notes"] == list(told.notes)
+    assert not sq.estimate(blurred, "mean(wage)").notes
+    assert not sq.estimate(exact(people(200, 1)), "share(wage > 12) by ill").notes
+    podded = sq.anonymize(people(400, 2), rules("pods"), seed=1)
+    assert podded.to_dict()["weight"] < 1
+    (note,) = sq.estimate(podded, "share(ill = a)").notes
+    assert "are about nobody" in note
+    assert "which values of ill they have is not published" in note
+    assert not sq.estimate(podded, "count()").notes
+
+
 def test_a_population_is_less_certain_than_its_table() -> None:
     release = sq.anonymize(people(300, 3), rules("mondrian"), seed=1)
     table, population = (sq.estimate(release, "mean(wage)", target=target) for target in ("table", "population"))

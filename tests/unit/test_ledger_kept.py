@@ -19,7 +19,7 @@ from sequester.errors import LedgerError
 from sequester.ledger import Ledger, Place, WaitingList
 from sequester.ledger.connection import Connection
 from sequester.ledger.duck import DuckFile
-from sequester.ledger.postgres import Postgres
+from sequester.ledger.postgres import Postgres, quoted_name
 
 needs_server = pytest.mark.skipif(SERVER.why_not is not None, reason=SERVER.why_not or "")
 _NUMBERS = count(1)
@@ -167,6 +167,44 @@ def test_a_schema_that_may_change_what_is_written_is_refused(tmp_path: Path, sta
         assert [entry.status for entry in ledger.releases()] == ["published"] * 3
         assert ledger.verify().holds
         publish(ledger, [0] * 9)
+
+
+@needs_server
+def test_a_trigger_that_came_while_a_release_was_recorded_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction would not see it, and it would run."""
+    import psycopg
+
+    place = Place.of(SERVER.url(), home=tmp_path, series=f"unfit{next(_NUMBERS)}")
+    insert, body = Postgres.insert, "BEGIN DELETE FROM people; RETURN NULL; END"
+    SERVER.sql(f"CREATE OR REPLACE FUNCTION public.empty() RETURNS trigger LANGUAGE plpgsql AS '{body}'", "books")
+
+    def by_somebody_else(self: Postgres, statement: str) -> None:
+        with psycopg.connect(SERVER.address("books"), autocommit=True) as other:
+            other.execute(f"SET search_path TO {quoted_name(self.schema)}")
+            other.execute(statement)
+
+    def inserted(self: Postgres, name: str, rows: pa.Table) -> None:
+        if name == "people":
+            by_somebody_else(
+                self,
+                "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON people DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+                "EXECUTE FUNCTION public.empty()",
+            )
+        insert(self, name, rows)
+
+    with three_releases(place) as ledger:
+        made = draft(ledger, [0] * 10)
+        with monkeypatch.context() as patched:
+            patched.setattr(Postgres, "insert", inserted)
+            with pytest.raises(LedgerError, match="has a trigger"):
+                ledger.begin(made)
+        by_somebody_else(ledger._store.connection, "DROP TRIGGER t ON people")
+        assert len(ledger.releases()) == 3
+        assert ledger.verify().holds
+        ledger.finish(ledger.begin(made).number)
+        assert ledger.verify().holds
 
 
 @needs_server

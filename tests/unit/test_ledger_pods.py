@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from books import Books, tamper
-from ledgers import KEY, draft, make_older, new, publish
-from sequester.errors import LedgerError
+from ledgers import KEY, draft, new, publish
 from sequester.history.seats import Seats
 from sequester.ledger import Ledger
 
@@ -75,29 +74,6 @@ def test_a_ledger_with_releases_of_another_method_has_no_seats(books: Books) -> 
         assert ledger.load().seats is None
         publish(ledger, [-1, 0, -1, -1, 0, 0], seats=second(first()))
         assert ledger.load().seats is None
-
-
-def test_a_ledger_of_version_3_goes_on_with_pods(tmp_path: Path) -> None:
-    path = tmp_path / "x.ledger"
-    new(path).close()
-    make_older(path, 3)
-    with Ledger.open(path, key=KEY) as ledger:
-        publish(ledger, [0, 0, 1, 1, 1], seats=first())
-        check_same(ledger.load().seats, first())
-        assert ledger.verify().problems == ()
-
-
-def test_rows_of_pods_cannot_be_slipped_into_a_release_of_version_3(tmp_path: Path) -> None:
-    path = tmp_path / "x.ledger"
-    with new(path) as ledger:
-        publish(ledger, [0, 0, 1, 1])
-    make_older(path, 3)
-    Ledger.open(path, key=KEY).close()
-    tamper(path, "INSERT INTO pods VALUES (1, 0, 0)")
-    with Ledger.open(path, key=KEY, read_only=True) as ledger:
-        assert any("what is recorded was changed" in problem for problem in ledger.verify().problems)
-        with pytest.raises(LedgerError, match=r"was changed \(pods\)"):
-            ledger.load()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -63,8 +64,12 @@ def test_the_audit_of_parts_finds_what_the_audit_of_all_finds(series: Series) ->
     assert not parts.holds
     for attack in ("k", "confidence", "deniability"):
         assert parts.measures[attack] == pytest.approx(together.measures[attack])
+    # Only the ledger knows which rows are decoys, and so which classes have enough rows and too few people.
+    rows = [finding for finding in parts.findings if finding.attack != "k" or finding.required == 9]
     for attack in ("k", "confidence"):
-        assert sum(f.attack == attack for f in parts.findings) == sum(f.attack == attack for f in together.findings)
+        assert sum(f.attack == attack for f in rows) == sum(f.attack == attack for f in together.findings)
+    few = {finding.required for finding in parts.findings} - {finding.required for finding in together.findings}
+    assert few == ({5} if series.policy.method.name == "pods" else set())
     with pytest.raises(DataError, match="without their stories"):
         parts.story(1)
 
@@ -91,11 +96,13 @@ def test_of_every_kind_of_people_all_come_and_go_or_nobody_in_all_parts(series: 
 
 
 def test_public_figures_of_a_release_are_those_of_its_rows(series: Series) -> None:
-    """Decoys are rows: nothing that is said tells how many of a class are people."""
-    for folder in sorted((series.folder / "towns").iterdir()):
+    """Of decoys it is told how many there are, and how many people every class must have: never how many one has."""
+    decoys = series.policy.method.name == "pods"
+    for folder, table in zip(sorted((series.folder / "towns").iterdir()), waves(), strict=True):
         facts = json.loads((folder / "release.json").read_text())
         measured = sq.measure(folder / "data.csv", series.policy)
-        assert "people" not in facts
+        assert facts.get("people") == (table.num_rows if decoys else None)
+        assert facts.get("fewest_people") == (series.policy.fewest_people if decoys else None)
         assert facts["loss"] == {"dm": measured.loss["dm"], "class_size": pytest.approx(measured.loss["class_size"])}
         assert (facts["k"], facts["l"], facts["records"]) == (measured.k, measured.l, measured.records)
         assert facts["confidence"] == pytest.approx(measured.confidence)
@@ -273,6 +280,20 @@ def test_parts_that_were_changed_or_lost_are_noticed(tmp_path: Path) -> None:
         series.plan(second, name="w2", seed=SEED)
     (tmp_path / "towns.ledger.parts").rename(tmp_path / "elsewhere")
     with pytest.raises(LedgerError, match="list of parts of release 1"):
+        series.plan(second, name="w2", seed=SEED)
+
+
+@pytest.mark.parametrize("release", [1, 9], ids=["known", "unknown"])
+def test_rows_in_the_ledger_of_a_series_in_parts_are_noticed(tmp_path: Path, release: int) -> None:
+    """All its rows are in parts, so that whatever is in these tables was put there."""
+    first, second = waves()
+    series = begin(tmp_path, policy("merge"))
+    series.publish(first, name="w1", seed=SEED)
+    with duckdb.connect(str(tmp_path / "towns.ledger")) as database:
+        database.execute(f"INSERT INTO state VALUES ({release}, 0, 0)")
+    with ledger_of(series) as ledger:
+        assert any("state" in problem for problem in ledger.verify().problems)
+    with pytest.raises(LedgerError, match="the ledger is damaged"):
         series.plan(second, name="w2", seed=SEED)
 
 

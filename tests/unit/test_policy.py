@@ -459,7 +459,7 @@ def test_a_policy_is_described_in_sentences(folder: Path) -> None:
     assert [(promise.about, promise.against) for promise in said] == [
         *[("each release", "outsider")] * 3,
         *[("the series", "insider")] * 2,
-        *[("the series", "neighbor")] * 2,
+        *[("the series", "neighbor")] * 3,
     ]
     assert treatment(policy.attributes["age"]) == "0 to 120, any interval"
     assert notes(policy) == ["lifetime is about transient values, and no sensitive attribute has values: transient."]

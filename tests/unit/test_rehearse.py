@@ -352,13 +352,24 @@ def test_the_least_loss_wins_among_those_that_keep_everybody_within_the_decoys()
     assert "would expose 9 of 100 people" in " ".join(told.reasons)
 
 
-def test_of_equals_the_policys_own_numbers_are_taken() -> None:
+def test_of_equals_what_promises_most_is_taken() -> None:
     stricter, own = (trial("pods", wave(0.05), point={"k": 4, "confidence": share}) for share in (0.5, 0.6))
-    assert choose([stricter, own], rules()) is own
-    told = recommend([stricter, own], rules())
+    assert choose([own, stricter], rules()) is stricter
+    told = recommend([own, stricter], rules())
     assert told is not None
-    assert told.name == "pods (k 4, confidence 0.6)"
-    assert "The least of the others: pods (k 4, confidence 0.5), 0.050" in " ".join(told.reasons)
+    assert told.name == "pods (k 4, confidence 0.5)"
+    assert "The least of the others: pods (k 4, confidence 0.6), 0.050" in " ".join(told.reasons)
+    linked = trial("pods", wave(0.05, decoys=2), settings={"lineage": 4}, point={"k": 4, "confidence": 0.5})
+    assert choose([own, linked, stricter], rules()) is linked
+
+
+def test_of_equals_shares_that_are_right_come_before_more_promises() -> None:
+    off = trial("pods", replace(wave(0.05), distorted=2), point={"k": 4, "confidence": 0.5})
+    right = trial("pods", wave(0.0502), point={"k": 4, "confidence": 0.6})
+    assert choose([off, right], rules()) is right
+    told = recommend([off], rules())
+    assert told is not None
+    assert "change the shares of up to 2 values of a wave by more than `distortion`" in told.reasons[0]
 
 
 def test_where_nobody_keeps_the_rule_it_is_said_what_gives_way() -> None:

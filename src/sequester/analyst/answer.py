@@ -54,6 +54,12 @@ def answers(
     return found
 
 
+def guessed(condition: Condition, table: DrawnTables) -> float:
+    """The share of rows that meet a condition in some tables and not in others."""
+    met = np.array([_meets(condition, table, number) for number in range(len(table.keep))])
+    return float((met.any(axis=0) & ~met.all(axis=0)).mean()) if met.size else 0.0
+
+
 def _figure(asked: ParsedQuestion, table: DrawnTables, number: int, rows: NDArray[np.int64], weight: Floats) -> Figure:
     people = float(weight.sum())
     if asked.what == "count":

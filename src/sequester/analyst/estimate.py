@@ -7,12 +7,12 @@ combined by Rubin's rules. An interval is about the private table's own figure, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from sequester.analyst.answer import Figure, answers
+from sequester.analyst.answer import Figure, answers, guessed
 from sequester.analyst.frames import releases_of
 from sequester.analyst.question import ParsedQuestion, parse
 from sequester.analyst.result import Estimate
@@ -21,6 +21,17 @@ from sequester.errors import DataError, Problem
 
 Target = Literal["table", "population"]
 _FIRST = "{name} is what a person had when she was first published; what it became later is not published"
+_THRESHOLD = (
+    "this is not answered well: {share:.0%} of the rows have {name} in a range that goes across what is asked, and "
+    "people heap at values inside it; publish {name} more finely to ask this"
+)
+_DECOYS = (
+    "{share:.1%} of the rows are about nobody, and which values of {name} they have is not published: a share of rows "
+    "may be off by up to that, and intervals allow for what is likely only"
+)
+_MANY = 0.1
+"""Rows of which only draws say whether they meet a condition, from which on an answer is a guess."""
+
 _BOOTSTRAPS = 60
 _MOST_KEPT = 4
 _KEPT: dict[tuple[Any, ...], DrawnTables] = {}
@@ -51,8 +62,22 @@ def estimate(
     _check(asked, table)
     found = [answers(asked, table, number, table.keep[number]) for number in range(draws)]
     within = _sampling(asked, table, seed) if target == "population" else {}
-    notes = tuple(_FIRST.format(name=name) for name in asked.named if name in table.first)
-    return _combined(asked, found, within, notes, level=level, target=target)
+    first = (_FIRST.format(name=name) for name in asked.named if name in table.first)
+    return _combined(asked, found, within, (*first, *_doubts(asked, table)), level=level, target=target)
+
+
+def _doubts(asked: ParsedQuestion, table: DrawnTables) -> Iterator[str]:
+    """Why intervals may be too narrow: what was asked is of a kind that they held too seldom for (docs/analyst.md)."""
+    for condition in dict.fromkeys((*asked.of, *asked.where)):
+        share = guessed(condition, table) if condition.column not in table.names else 0.0
+        if share >= _MANY:
+            yield _THRESHOLD.format(name=condition.column, share=share)
+    decoys = 1 - float(table.keep.mean())
+    conditions = asked.of if asked.what == "share" else ()
+    names = dict.fromkeys((*(one.column for one in conditions), *asked.by))
+    for name in names if decoys > 0 else ():
+        if name in table.names:
+            yield _DECOYS.format(name=name, share=decoys)
 
 
 def _drawn(data: Any, draws: int, seed: int) -> DrawnTables:

@@ -230,7 +230,7 @@ def audit(  # noqa: PLR0913 - all but two by name
     elif is_written_differently(read, members):
         # Who has the finer cell is known from elsewhere; each release by itself still says what it says.
         published = histories_of(read, Membership.of_nobody(read))
-    return audit_histories(
+    told = audit_histories(
         histories,
         policy,
         rows=rows,
@@ -244,6 +244,20 @@ def audit(  # noqa: PLR0913 - all but two by name
         belief=belief,
         informed=points_of(read, members) if informed else None,
     )
+    whole = histories[0] if rows is None or rows.counted is None else rows.counted
+    return _with_anybody(told, whole) if semantics == "exact" else told
+
+
+def _with_anybody(told: Audit, history: History) -> Audit:
+    """With what is told about people who need not exist, where nobody is known and nothing worse is said."""
+    ways = {"forward", "cross", "backward"}
+    worse = any(finding.attack in ways for finding in told.findings)
+    if history.trajectories is not None or len(history) < 2 or worse or not ways & set(told.tried):
+        return told
+    from sequester.attacks.target import anybody
+
+    found = anybody(history)
+    return told if found is None else replace(told, untried=(found, *told.untried))
 
 
 def _of_target(

@@ -28,13 +28,20 @@ from sequester.attacks.cracks.comparison import Comparison, compare
 from sequester.attacks.finding import Finding
 from sequester.attacks.solvers.buddies import Classes, Counts
 from sequester.attacks.solvers.flow import max_flow
+from sequester.attacks.untried import PEOPLE, Untried
 from sequester.history import History
 from sequester.history.boxes import intersecting
 from sequester.history.drift import reach
 from sequester.history.label import Labels
+from sequester.policy.words import amount
 
 Way = Literal["forward", "cross", "backward"]
 Mask = NDArray[np.bool_]
+
+_MOST_PAIRS = 1 << 14
+"""Pairs of classes that are looked at for people who need not exist."""
+
+_WHO = f"{PEOPLE}, or ask about one person (`target=...`)"
 
 HER = "the target"
 ANY_VALUE = "any value"
@@ -189,6 +196,36 @@ class Target:
             ],
             "notes": list(self.notes),
         }
+
+
+def anybody(history: History) -> Untried | None:
+    """What the attacks tell about somebody in two classes who could exist, and need not; None where enough is left.
+
+    Attacks on people who are not known look at those who exist in every world. A reader who looks for one person need
+    not ask whether she does: of rows that match her too few may be left. Of what changes freely nothing is said, since
+    then everybody matches everything.
+    """
+    fewest, least = history.fewest, history.fewest
+    if not history.permanent or not history.links.any():
+        return None
+    for comparison in compare(history):
+        pairs, buddies = comparison.comparable, comparison.buddies
+        if len(pairs[0]) > _MOST_PAIRS:
+            continue
+        if buddies is not None:
+            left = buddies.between(*pairs)
+            newcomers = buddies.unforced(np.arange(len(comparison.after), dtype=np.int32)[comparison.after.any(axis=1)])
+            # Where everybody has been there before, nobody is new.
+            new = newcomers.sum(axis=1)
+            least = min(least, int(new[new > 0].min(initial=fewest)))
+        else:
+            left = np.minimum(comparison.before[pairs[0]], comparison.after[pairs[1]])
+        there = left.sum(axis=1)
+        least = min(least, int(there[there > 0].min(initial=fewest)))
+    if least >= fewest:
+        return None
+    why = f"somebody whom two classes fit would be left {amount(least, 'row')}, and {fewest:,} must be"
+    return Untried(("forward", "cross", "backward"), why, ("people who need not exist",), _WHO)
 
 
 def look_for(history: History, wanted: Wanted, labels: Labels) -> Target:

@@ -53,11 +53,11 @@ def find_ledger(policy_file: Path | None, ledger: str | None) -> Place:
 def read_ledger(path: Place) -> Ledger:
     """Open a ledger to look at it, which takes no key unless it is encrypted."""
     from sequester.ledger import Key, Ledger
-    from sequester.ledger.connection import Encrypted, Outdated
+    from sequester.ledger.connection import Encrypted
 
     try:
         return Ledger.open(path, key=None, read_only=True, timeout=_WAIT)
-    except (Encrypted, Outdated):
+    except Encrypted:
         return Ledger.open(path, key=Key.need(path), read_only=True, timeout=_WAIT)
 
 

@@ -186,13 +186,11 @@ def _changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) -> Iterat
 def _broken(policy: Policy, error: Exception) -> Standing:
     """What is wrong with the ledger, in a line, and which command says more."""
     from sequester.errors import Busy, SequesterError
-    from sequester.ledger.connection import Encrypted, Outdated
+    from sequester.ledger.connection import Encrypted
 
     more = [("ledger verify", "says what is wrong and what is right; takes the key")]
     if isinstance(error, Encrypted):
         said, more = "the ledger is encrypted, and is read with its key", [("history", "with the key")]
-    elif isinstance(error, Outdated):
-        said, more = "the ledger is of an older Sequester", [("history", "brings it up to date, with the key")]
     elif isinstance(error, Busy):
         said, more = "another command has the ledger", [("history", "when that one is done")]
     elif isinstance(error, SequesterError):

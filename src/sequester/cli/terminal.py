@@ -32,6 +32,7 @@ _FLAGS = {
     "`source=...`": "`--data`",
     "`population=...`": "`--population`",
     "`registered=...`": "`--registered`",
+    "`target=...`": "`--target`",
     "look ahead to see": "plan with --ahead to see",
     "`audit.explain(1)`": "--explain 1",
     "`audit.findings_table()` has": "--findings all.parquet writes",

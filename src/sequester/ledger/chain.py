@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from sequester.ledger.rows import Columns, Rows
-from sequester.ledger.schema import COVERED, LATER, TABLES
+from sequester.ledger.schema import COVERED, TABLES
 
 DOMAINS = "domains"
 
-# Facts of `meta` that never change; the others are about the file, not about the series. The nonce, which older
-# ledgers have not, keeps others from guessing a policy by the head that its first release shows.
+# Facts of `meta` that never change; the others are about the file, not about the series. The nonce keeps others from
+# guessing a policy by the head that its first release shows.
 ROOT = ("series", "fingerprint", "policy_text", "created", "nonce")
 SEAL = "seal"
 
@@ -31,7 +31,7 @@ def genesis(facts: Mapping[str, str]) -> str:
 
 def root(facts: Mapping[str, str]) -> str:
     """What a ledger is of, hashed."""
-    return _of({name: facts[name] for name in ROOT if name in facts or name != "nonce"})
+    return _of({name: facts.get(name) for name in ROOT})
 
 
 def digests(rows: Rows, domains: Mapping[str, str]) -> dict[str, str]:
@@ -52,31 +52,24 @@ def of_table(table: str, columns: Columns) -> str:
 def of_columns(table: str, names: Iterable[str], columns: Columns) -> str:
     """Of some rows of one table."""
     digest = hashlib.sha256()
-    _add_table(digest, table, names, columns)
+    for column in names:
+        array = np.ascontiguousarray(columns[column])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        # How long the lists of a table without rows would be is not stored.
+        shape = list(array.shape) if len(array) else [0]
+        digest.update(_bytes([table, column, array.dtype.str, shape]))
+        digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()
 
 
 def fits(kept: Mapping[str, str], table: str, columns: Columns) -> bool:
-    """Whether rows are those of a release with these digests; one recorded before version 4 has no pods."""
-    if table in LATER and table not in kept:
-        return not any(map(len, columns.values()))
+    """Whether rows are those of a release with these digests."""
     return kept.get(table) == of_table(table, columns)
 
 
 def of_domains(domains: Mapping[str, str]) -> str:
     """Of the domains that are new or changed in one release."""
     return _of(dict(domains))
-
-
-def old_content(rows: Rows, domains: Mapping[str, str]) -> str:
-    """What ledgers before version 3 have in place of `content`: one digest over all tables of a release."""
-    digest = hashlib.sha256()
-    for name in sorted(domains):
-        digest.update(_bytes(["domain", name, domains[name]]))
-    for table in TABLES:
-        if table not in LATER:
-            _add_table(digest, table, TABLES[table], rows[table])
-    return digest.hexdigest()
 
 
 def entry(columns: Mapping[str, Any]) -> str:
@@ -93,16 +86,6 @@ def event(previous: str, columns: Mapping[str, Any]) -> str:
 def facts_to_seal(facts: Mapping[str, str]) -> bytes:
     """What the seal of `meta` is over: all of it."""
     return _bytes({name: value for name, value in facts.items() if name != SEAL})
-
-
-def _add_table(digest: Any, table: str, names: Iterable[str], columns: Columns) -> None:
-    for column in names:
-        array = np.ascontiguousarray(columns[column])
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        # How long the lists of a table without rows would be is not stored.
-        shape = list(array.shape) if len(array) else [0]
-        digest.update(_bytes([table, column, array.dtype.str, shape]))
-        digest.update(array.data.cast("B") if array.size else b"")
 
 
 def _of(facts: Mapping[str, Any]) -> str:

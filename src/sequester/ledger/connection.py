@@ -93,10 +93,6 @@ class Damaged(LedgerError):
     """What is stored cannot be what was written."""
 
 
-class Outdated(LedgerError):
-    """The ledger is of an older version, and was opened without the key that brings it up to date."""
-
-
 def busy(place: Place | str) -> Busy:
     """What to say while another command has the ledger."""
     return Busy(f"{place}: another command has the ledger; wait until it is done, or try again")

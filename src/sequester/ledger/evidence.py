@@ -143,7 +143,9 @@ def of_folders(
     events   what happened to the ledger: one that was withdrawn may be set aside, and its folder may be gone
     carried  the folders of so many first releases, of the series before, may be elsewhere
     """
-    there, hidden = ({place.name: place for place in places} for places in _both(folder, series))
+    there, hidden = (
+        {place.name: place for place in _numbered(where)} for where in (folder / series, aside(folder, series))
+    )
     ever, gone = ever_withdrawn(events), withdrawals(events)
     for entry in entries:
         places = [there.pop(entry.folder, None), hidden.pop(entry.folder, None) if entry.number in ever else None]
@@ -196,15 +198,7 @@ def of_parts(place: Place, releases: int, *, digest: Digest = digest_of) -> Iter
 
 def folders(folder: Path, series: str) -> list[Path]:
     """The release folders of a series, those of withdrawn releases last."""
-    shown, hidden = _both(folder, series)
-    return [*shown, *hidden]
-
-
-def _both(folder: Path, series: str) -> tuple[list[Path], list[Path]]:
-    """The release folders of a series: in a folder of their own, or as before version 3 beside those of others; and
-    those that are set aside."""
-    beside = [place for place in _numbered(folder) if _series_of(place) == series]
-    return _numbered(folder / series) + beside, _numbered(aside(folder, series))
+    return [*_numbered(folder / series), *_numbered(aside(folder, series))]
 
 
 def place_of(folder: Path, series: str, entry: Entry) -> Path:
@@ -244,11 +238,7 @@ def row_counts(folder: Path, series: str, entries: Sequence[Entry]) -> Iterator[
 
 def differing(place: Path, entry: Entry, *, digest: Digest = digest_of) -> list[str]:
     """The files of a release folder that are not what was recorded."""
-    if entry.files:
-        return [name for name, known in sorted(entry.files.items()) if digest(place / name) != known]
-    # Before version 3 only the data were recorded.
-    data = sorted(place.glob("data.*"))
-    return [] if len(data) == 1 and digest(data[0]) == entry.output_digest else ["data"]
+    return [name for name, known in sorted(entry.files.items()) if digest(place / name) != known]
 
 
 def _numbered(folder: Path) -> list[Path]:
@@ -259,13 +249,6 @@ def _numbered(folder: Path) -> list[Path]:
 
 def _is_numbered(place: Path) -> bool:
     return bool(_NUMBERED.match(place.name)) and place.is_dir()
-
-
-def _series_of(place: Path) -> str | None:
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        facts = json.loads(regular.bytes_of(place / "release.json"))
-        return facts.get("series") if isinstance(facts, dict) else None
-    return None
 
 
 def _rows(data: Path) -> int | None:

@@ -226,6 +226,10 @@ class Ledger:
         """Per release, the domains that are new or changed in it, as text; they are what was recorded."""
         return self._store.versions(self.trusted())
 
+    def check_rows(self) -> None:
+        """Raise LedgerError unless all rows are what was recorded; of a series in parts there are none in its file."""
+        self._store.check_rows(self.trusted())
+
     def refuse_parts(self, why: str) -> None:
         """Raise LedgerError if the series is kept in parts."""
         if is_parted(self.releases()):

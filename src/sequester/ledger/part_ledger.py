@@ -60,6 +60,7 @@ class Parts:
     def of(cls, ledger: Ledger) -> Parts:
         """Of an open ledger."""
         entries = ledger.trusted()
+        ledger.check_rows()
         return cls(
             # Whoever works on a part may be in another folder.
             place=replace(ledger.place, home=ledger.place.home.absolute()),

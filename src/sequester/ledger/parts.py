@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from sequester.drafts import flush
+from sequester.drafts import flush, remove
 from sequester.errors import LedgerError, Problem
 from sequester.ledger import chain
 from sequester.ledger.connection import Damaged
@@ -143,7 +143,7 @@ class Shelf:
         """Move the parts of a release here, all on disk when this returns; `made` has a folder per part. OSError."""
         place = self.draft(number)
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        shutil.rmtree(place, ignore_errors=True)
+        remove(place)
         (made / LIST).write_bytes(listed.to_bytes())
         # From another disk they are copied, and on this one only then.
         shutil.move(made, place)
@@ -192,7 +192,7 @@ class Shelf:
         kept = {self.of_release(entry) for entry in entries}
         for draft in self.folder.glob(".*.draft") if self.folder.is_dir() else ():
             if draft not in kept:
-                shutil.rmtree(draft, ignore_errors=True)
+                remove(draft)
 
     def damaged(self, why: str) -> LedgerError:
         """The error for parts that are not what was recorded."""

@@ -177,8 +177,7 @@ class Postgres(Connection):
                 self._make_schema()
             yield
             if self._open.info.transaction_status.name == "INTRANS":
-                # Once more: what was written to is held until the end, and can get no trigger any more.
-                self.refuse_unfit()
+                self._refuse_unfit_since()
         except BaseException:
             with contextlib.suppress(SequesterError):
                 self.execute("ROLLBACK")
@@ -208,6 +207,19 @@ class Postgres(Connection):
         """Whatever is no ordinary table, or lets others change or hide what is put into it."""
         rows = self.execute(_UNFIT, [self.schema])
         return {name: _WHY_UNFIT[what] for name, what in rows if name in EVERY_TABLE and what is not None}
+
+    def _refuse_unfit_since(self) -> None:
+        """As `refuse_unfit`, as tables are now: a transaction sees them as they were when it first looked.
+
+        What it wrote to is held until it ends, and can get no trigger any more.
+        """
+        own, self._server = self._server, connect(self.place.database[0], str(self.place))
+        try:
+            self.refuse_unfit()
+        finally:
+            self._server, other = own, self._server
+            if other is not None:
+                other.close()
 
     def drop(self) -> None:
         """Remove the tables of the ledger, all or none."""

@@ -1,4 +1,4 @@
-"""The tables of a ledger, and the steps from every earlier shape of them to this one.
+"""The tables of a ledger.
 
     meta          one row per fact about the series: its name, its policy, when it was created, how to tell a wrong key;
                   sealed with the key as a whole
@@ -26,7 +26,6 @@ and trajectories from 0 in each release, releases from 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 VERSION: Final = 5
@@ -44,8 +43,6 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     "seats": {"person": "INTEGER", "type": "INTEGER", "seat": "INTEGER", "decoy": "INTEGER"},
     "pods": {"person": "INTEGER", "pod": "INTEGER"},
 }
-# Tables of later versions: releases that were recorded before have no rows of them, and their entries no digests.
-LATER: Final = ("seats", "pods")
 
 # Columns of `releases` that a release's hash covers, and their types; status comes later, and the log has it.
 COVERED: Final[dict[str, str]] = {
@@ -102,38 +99,10 @@ EVERY_TABLE: Final[dict[str, dict[str, str]]] = {
     **{name: {"release": "INTEGER", **columns} for name, columns in TABLES.items()},
 }
 
-# What leads from version n to version n + 1, at place n. A step only adds, so that hashes stay what they were.
-STEPS: Final[tuple[Sequence[str], ...]] = (
-    # 0: who a release was for, and for what, was not kept.
-    ("ALTER TABLE releases ADD COLUMN recipient VARCHAR", "ALTER TABLE releases ADD COLUMN purpose VARCHAR"),
-    # 1: insensitive cells were not kept. Releases of that time have none, whatever was published.
-    ("ALTER TABLE releases ADD COLUMN insensitive VARCHAR",),
-    # 2: one digest for all tables of a release, none of the files but the data, and no seal on log and meta. What the
-    # digests of these releases are is kept in `meta`, when the ledger is brought up to date.
-    (
-        "ALTER TABLE releases ADD COLUMN tables VARCHAR",
-        "ALTER TABLE releases ADD COLUMN files VARCHAR",
-        "ALTER TABLE log ADD COLUMN seal VARCHAR",
-    ),
-    # 3: no method had pods.
-    (
-        "CREATE TABLE seats (release INTEGER, person INTEGER, type INTEGER, seat INTEGER, decoy INTEGER)",
-        "CREATE TABLE pods (release INTEGER, person INTEGER, pod INTEGER)",
-    ),
-    # 4: nobody could get another id.
-    ("CREATE TABLE aliases (change INTEGER, high UBIGINT, low UBIGINT, now_high UBIGINT, now_low UBIGINT)",),
-)
-assert len(STEPS) == VERSION
-
 
 def creation() -> list[str]:
     """The statements that make the tables of an empty ledger."""
     return [f"CREATE TABLE {name} ({_columns(columns)})" for name, columns in EVERY_TABLE.items()]
-
-
-def steps_from(version: int) -> list[str]:
-    """The statements that bring the tables of an earlier version to this one."""
-    return [statement for step in STEPS[version:] for statement in step]
 
 
 def _columns(columns: dict[str, str]) -> str:

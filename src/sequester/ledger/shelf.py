@@ -32,9 +32,7 @@ def arrange(
     for entry in entries:
         if entry.number not in ever:
             continue
-        # Before version 3 the folders of all series lay side by side.
-        own, hidden = folder / series / entry.folder, aside(folder, series) / entry.folder
-        shown = own if own.is_dir() or entry.files else folder / entry.folder
+        shown, hidden = folder / series / entry.folder, aside(folder, series) / entry.folder
         came, goes = (shown, hidden) if entry.number in withdrawn else (hidden, shown)
         if came.is_dir() and not goes.exists():
             goes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -123,7 +123,7 @@ class Entry:
     previous   hash of the entry before, and `hash` of this one, which covers `content`, `previous` and all the above
     seal       `hash` signed with the ledger's key
     tables     digests of what is recorded of the release, table by table
-    files      digests of the files of the release folder; of releases before version 3 none is known but the data
+    files      digests of the files of the release folder
     status     'begun' until the release is known to be visible; covered by no hash, but the log has it
     """
 
@@ -273,8 +273,8 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, migrated,
-    handed over (to the series that goes on from it), carried over (from the series before), loss accepted (what does
+    """One thing that happened to the ledger: created, begun, published, withdrawn, recovered, imported, handed
+    over (to the series that goes on from it), carried over (from the series before), loss accepted (what does
     not agree with it, and is known); and those of `life`."""
 
     number: int

@@ -64,8 +64,8 @@ class Store:
 
     def entries(self) -> list[Entry]:
         """The same, read."""
-        rows, facts = self.listing(), self.facts()
-        return self.decode(lambda: [to_entry(row, facts.get(digests_of(row["number"]))) for row in rows])
+        rows = self.listing()
+        return self.decode(lambda: [to_entry(row) for row in rows])
 
     def events(self) -> list[Event]:
         """The log."""
@@ -201,11 +201,6 @@ class Store:
         tell("ledger", f"records: {action}", release=release, row=number + 1)
 
 
-def digests_of(number: int) -> str:
-    """The fact with the digests of a release that was recorded before version 3, whose entry has none."""
-    return f"tables of release {number}"
-
-
 def seal_of_event(key: Key, digest: str) -> str:
     """The seal of a row of the log."""
     return key.sign("log", digest.encode()).hex()
@@ -218,10 +213,9 @@ def need(key: Key | None) -> Key:
     return key
 
 
-def to_entry(columns: Mapping[str, Any], tables: str | None = None) -> Entry:
-    """A row of `releases`, read; `tables` are the digests of one that has none itself."""
+def to_entry(columns: Mapping[str, Any]) -> Entry:
+    """A row of `releases`, read."""
     fields = dict(columns)
-    fields["tables"] = fields["tables"] or tables or "{}"
     fields["files"] = fields["files"] or "{}"
     for name in ("versions", "summary", "tables", "files"):
         fields[name] = json.loads(fields[name])

@@ -21,7 +21,7 @@ from sequester.ledger.connection import private
 from sequester.ledger.key import Key, flush_names
 from sequester.ledger.opening import new_store
 from sequester.ledger.place import Place
-from sequester.ledger.store import Store, digests_of, quoted
+from sequester.ledger.store import Store, quoted
 from sequester.ledger.verify import verify
 from sequester.regular import bytes_of, digest_of
 
@@ -97,15 +97,9 @@ def carry_over(store: Store, facts: Mapping[str, str], place: Place, key: Key, *
             if name != "meta":
                 new.connection.insert(name, store.connection.table(f"SELECT {quoted(columns)} FROM {name}"))
         kept = {**facts, "after_genesis": genesis, "after_releases": str(len(store.entries()))}
-        new.state_facts({**_digests(store), **kept})
+        new.state_facts(kept)
         new.record("carried over", None, chain.root(facts))
         new.check_rows(new.entries())
-
-
-def _digests(store: Store) -> dict[str, str]:
-    """Facts with the digests of releases whose entries have none."""
-    names = {digests_of(entry.number) for entry in store.entries()}
-    return {name: value for name, value in store.facts().items() if name in names}
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def _parts(store: Store, entries: Sequence[Entry]) -> Iterator[str]:
     """The same of every part, each of which is a ledger of its people."""
     shelf, versions = Shelf(store.connection.place), store.versions()
     try:
+        store.check_rows(entries)
         lists = shelf.lists(entries)
     except LedgerError as error:
         yield error.problems[0].message

@@ -34,21 +34,12 @@ def _promised(policy: Policy, raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _as_then(raw: dict[str, Any]) -> dict[str, Any]:
-    """A recorded policy, with what was promised by default before that was recorded as a number."""
-    protect, by_pods = raw["protect"], raw.get("method", {}).get("name") == "pods"
-    for key, default in (("inferred", protect["k"]), ("people", 1 if by_pods else protect["k"])):
-        if protect.get(key) is None:
-            protect[key] = default
-    return raw
-
-
 def differences(policy: Policy, text: str, *, keys: Sequence[str] = _FIXED) -> list[str]:
     """The keys, dotted, in which what must stay the same differs from an earlier policy.
 
     A range may become wider. Hierarchies are compared by what is in them, when data is read: they may get new values.
     """
-    before, now = _as_then(json.loads(text)), _promised(policy, policy.model_dump(mode="json"))
+    before, now = json.loads(text), _promised(policy, policy.model_dump(mode="json"))
     different: list[str] = []
     for key in keys:
         one, other = before.get(key), now.get(key)

@@ -106,6 +106,12 @@ class Policy(Strict, Viewable):
         le=1,
         description="pods: at most this share of rows is about nobody, beyond what must be.",
     )
+    distortion: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="pods: decoys should change the share of a value by at most this part of it, or half a point.",
+    )
     impossible: Many[dict[str, str]] = Field(
         (),
         description="What everybody knows cannot be together, e.g. {sex: F, diagnosis: prostate cancer}.",

@@ -17,6 +17,7 @@ _ONLY = "only goes with method: {name: pods}"
 ONLY_PODS: dict[KeyPath, str] = {
     ("protect", "lineage"): "it bounds how many people share seats",
     ("decoys",): "no other method publishes rows about nobody",
+    ("distortion",): "no other method changes shares of values",
     ("impossible",): "no other method chooses whose values could be exchanged",
 }
 """Keys that only pods use, and why."""
@@ -29,7 +30,8 @@ def pod_checks(raw: Mapping[str, Any]) -> list[Issue]:
         return [*issues, *_numbers(raw), *_beside(raw), *_changing(raw)]
     for path, why in ONLY_PODS.items():
         # A policy that is written out in full has the defaults of what it does not use.
-        if at(raw, path) not in (None, [], (), Policy.model_fields["decoys"].default):
+        default = Policy.model_fields[path[0]].default if path[0] in Policy.model_fields else None
+        if at(raw, path) not in (None, [], (), default):
             issues.append((path, f"{_ONLY}: {why}"))
     return issues
 

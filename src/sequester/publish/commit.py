@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sequester.drafts import remove
 from sequester.errors import DataError, LedgerError, Problem, SequesterError, Unsettled
 from sequester.ledger import Ledger
 from sequester.ledger.evidence import differing
@@ -148,8 +149,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
     if pending is None:
         return ()
     what = f"release {pending.number} ({pending.name}) was begun by a command that did not end"
-    # Before version 3 the folders of all series lay side by side.
-    place = folder / ledger.series / pending.folder if pending.files else folder / pending.folder
+    place = folder / ledger.series / pending.folder
     if (not place.exists() and _is_release(draft_of(place), pending)) or _is_release(place, pending):
         show_folder(place)
         settle(ledger, pending, place)
@@ -169,7 +169,7 @@ def recover(ledger: Ledger, folder: Path, *, accept_loss: bool = False) -> tuple
         message = f"is where {what}, and is not looked at from here; {fix}it as published"
         raise DataError(Problem(message, file=str(ledger.place.home / begun) if ledger.place.is_file else begun))
     ledger.withdraw(pending.number)
-    shutil.rmtree(draft_of(place), ignore_errors=True)
+    remove(draft_of(place))
     return (f"{what}, and nobody saw it; it is withdrawn",)
 
 
@@ -193,7 +193,7 @@ def _is_here(ledger: Ledger, begun: str, place: Path) -> bool:
 def sweep(folder: Path) -> None:
     """Remove drafts of a series that its ledger does not know: whoever wrote them died, since this process has it."""
     for draft in folder.glob(draft_of(Path("[0-9]*-*")).name):
-        shutil.rmtree(draft, ignore_errors=True)
+        remove(draft)
 
 
 def _is_release(place: Path, entry: Entry) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -80,6 +80,8 @@ class PodFigures:
     lineages   groups of people whose values hang together, `largest` and `mean` their people, over all releases
     returners  people who came back to their seats
     facts      about the choice among pods, by name
+    shares     by attribute, how far the share of one of its values is at most from that among people (`most`), and how
+               many of its `values` are further off than the policy's `distortion` allows (`beyond`)
     """
 
     decoys: int
@@ -93,6 +95,22 @@ class PodFigures:
     returners: int
     promised: int = 1
     facts: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def distorted(self) -> int:
+        """Values whose shares the release changes by more than the policy wants."""
+        return int(sum(one["beyond"] for one in self.shares.values()))
+
+    def distortion(self) -> Iterator[str]:
+        """How far shares of values are from those of the people, a sentence for every attribute that is off."""
+        for name, one in self.shares.items():
+            if one["beyond"]:
+                values = f"{one['beyond']:,.0f} of {one['values']:,.0f} values"
+                yield f"{name}: {100 * one['most']:.2g} points off at most, and more than the policy wants for {values}"
+        if self.shares and not self.distorted:
+            name, most = max(((name, one["most"]) for name, one in self.shares.items()), key=lambda one: one[1])
+            yield f"as the policy wants them: {100 * most:.2g} points off at most, of {name}"
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any] | None) -> Self | None:

@@ -27,6 +27,9 @@ from sequester.publish.plan import Check, PodFigures
 from sequester.publish.roster import must_hide
 from sequester.publish.why import causes_of
 
+HALF_A_POINT = 0.005
+"""A change of a share that is always small, however few people have the value."""
+
 _SHOWN = ("ail", "ncp", "dm")
 _LARGE = f"the table has more than {sampled.MOST_EXACT:,} records"
 _ESTIMATED = {"static": "what it would lose without a memory", "levers": "expected losses of newcomers"}
@@ -173,7 +176,23 @@ def pods_of(candidate: Candidate, price: Price) -> PodFigures | None:
         returners=len(candidate.census.returners),
         promised=candidate.judged.policy.fewest_people,
         facts={**({} if seated is None else seated.made.facts), **price.others},
+        shares=shares_of(candidate),
     )
+
+
+def shares_of(candidate: Candidate) -> dict[str, dict[str, float]]:
+    """By attribute, how far shares of values among rows are from those among people, cells as in the table."""
+    records, decoy, part = candidate.records, candidate.decoy, candidate.judged.policy.distortion
+    names = (*records.sensitive_names, *records.quasi_names)
+    people, found = max(int(np.count_nonzero(~decoy)), 1), {}
+    for name, codes in zip(names, [*records.sensitive, *records.quasi], strict=True):
+        values = int(codes.max(initial=0)) + 1
+        true = np.bincount(codes[~decoy], minlength=values) / people
+        change = np.abs(np.bincount(codes, minlength=values) / max(len(codes), 1) - true)
+        beyond = np.count_nonzero(change > np.maximum(part * true, HALF_A_POINT))
+        there = int(np.count_nonzero(np.bincount(codes)))
+        found[name] = {"values": there, "most": round(float(change.max(initial=0.0)), 6), "beyond": int(beyond)}
+    return found
 
 
 def levers(candidate: Candidate, brief: Brief) -> dict[str, float]:

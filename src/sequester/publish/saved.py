@@ -16,7 +16,7 @@ from sequester.causes import KINDS
 from sequester.errors import DataError, Problem
 from sequester.regular import Unreadable, read_regular
 
-FORMAT = 5
+FORMAT = 6
 _MARK = "sequester-plan"
 _MOST_BYTES = 4 << 20
 _LARGEST = 1 << 62
@@ -145,6 +145,7 @@ _FIELDS: dict[str, Test] = {
             returners=_is_count,
             promised=_is_count,
             facts=_named(_is_figure),
+            shares=_named(_group(values=_is_count, most=_is_figure, beyond=_is_count)),
         )
     ),
     "seal": _is_text,

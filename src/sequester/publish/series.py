@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sequester.errors import Busy, DataError, GuaranteeError, LedgerError, PolicyError, Problem, StalePlan
 from sequester.ingest.named import files_of, named, stem_of
 from sequester.ledger import Key, Ledger, Place, evidence
-from sequester.ledger.connection import Encrypted, Outdated
+from sequester.ledger.connection import Encrypted
 from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
 from sequester.log import part_of
@@ -132,7 +132,7 @@ class Series(Viewable):
         known = key or Key.find(place)
         try:
             ledger = Ledger.open(place, key=known, read_only=True, series=policy.series, timeout=_WAIT)
-        except (Encrypted, Outdated):
+        except Encrypted:
             if known is None:
                 Key.need(place)
             raise

@@ -213,6 +213,8 @@ def _budgets(inside: Inside) -> Iterator[Block]:
         rows.append(("decoys, share of rows", inside.policy.decoys, shares[-1], "beyond those that promises need"))
         rows.append(("decoys that promises need", None, last.get("needed"), "rows"))
         rows.append(("decoys of all releases", None, last.get("ever"), "rows about nobody, ever"))
+        beyond = sum(one["beyond"] for one in (last.get("shares") or {}).values())
+        rows.append(("values with other shares", None, beyond, "further off than `distortion` of the policy"))
         rows.append(("largest lineage", inside.policy.linked, last.get("largest"), "people whose values hang together"))
         allowed = Trend("at most, beyond those needed", [inside.policy.decoys] * len(names), required=True)
         if len(names) > 1:

@@ -49,7 +49,7 @@ def rehearsal_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
     best = None if told["recommendation"] is None else told["recommendation"]["name"]
     tones = tuple(_tone(trial, best) for trial in tried)
     # Of counts only those that somebody has.
-    counts = {"waiting": "wait", "kept": "kept", "left_out": "left out"}
+    counts = {"distorted": "values off", "waiting": "wait", "kept": "kept", "left_out": "left out"}
     used = {name: title for name, title in counts.items() if any(trial[name] for trial in tried)}
     by_wave = () if told["varied"] else ("NCP by wave",)
     heads = ("variant", "NCP", "AIL", "decoys", *used.values(), "exposed", "certain", "processor", *by_wave)

@@ -262,6 +262,7 @@ def _pods(pods: PodFigures, rows: int) -> Iterator[tuple[str, str]]:
     largest, lineages = many(pods.largest, "person", "people"), amount(pods.lineages, "lineage")
     together = f"the values of {largest} at most hang together, {in_words(pods.mean)} on average"
     yield "pods", f"{pods.pods:,}; {together} ({lineages} so far)"
+    yield from (("shares", told) for told in pods.distortion())
 
 
 def believed(name: str, figures: Mapping[str, float]) -> str:

@@ -117,6 +117,11 @@ def pods_of_parts(made: Sequence[MadePart]) -> PodFigures | None:
         lineages=lineages,
         largest=max(one.largest for one in pods),
         mean=sum(one.mean * one.lineages for one in pods) / max(lineages, 1),
+        # The worst of any part: together they are nearer, since what is too much in one is too little in another.
+        shares={
+            name: {figure: max(one.shares[name][figure] for one in pods if one.shares) for figure in figures}
+            for name, figures in next((one.shares for one in pods if one.shares), {}).items()
+        },
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sequester.methods.registry import method_of
 from sequester.policy.model import Policy
-from sequester.policy.variation import own_number
+from sequester.policy.variation import knob, own_number
 from sequester.policy.words import percent
 from sequester.publish.rehearsing.trial import Trial
 
@@ -41,8 +41,24 @@ def choose(trials: Sequence[Trial], policy: Policy) -> Trial | None:
     # Differences beyond the third digit are those of draws.
     return min(
         within or everybody or fit,
-        key=lambda trial: (round(trial.ncp, 3), round(trial.decoys, 3), not _is_own(trial, policy)),
+        key=lambda trial: (
+            round(trial.ncp, 3),
+            trial.distorted,
+            -_strength(trial, policy),
+            round(trial.decoys, 3),
+            not _is_own(trial, policy),
+        ),
     )
+
+
+def _strength(trial: Trial, policy: Policy) -> float:
+    """How much more a variant promises than the policy, over all numbers of both, each beside the policy's own."""
+    more = 0.0
+    for name, number in {**trial.settings, **trial.point}.items():
+        own = own_number(policy, name)
+        if isinstance(own, int | float) and own:
+            more += knob(name).more * (number - own) / own
+    return round(more, 9)
 
 
 def _is_own(trial: Trial, policy: Policy) -> bool:
@@ -64,7 +80,8 @@ def recommend(trials: Sequence[Trial], policy: Policy) -> Recommendation | None:
     rule = (
         "of the variants that hold in every wave and promise at least what the policy does, those in which nobody "
         f"waits, is left out, or is published on after leaving, with at most {percent(policy.decoys)} decoys; of these "
-        "the least mean NCP (to three digits), and of equals the fewest decoys, and then the policy's own numbers"
+        "the least mean NCP (to three digits); of equals the fewest values whose shares are changed too much, then "
+        "what promises most, then the fewest decoys, and then the policy's own numbers"
     )
     return Recommendation(
         _called(best), rule, (*_exceptions(best, policy), *_reasons(best, trials), *_counted(best, policy))
@@ -82,6 +99,11 @@ def _exceptions(best: Trial, policy: Policy) -> list[str]:
         told.append(f"With no variant is everybody published at once: with this one {_say_missing(best)}.")
     if best.decoys > policy.decoys:
         told.append(f"No variant does with {percent(policy.decoys)} decoys: this one has {_share(best.decoys)}.")
+    if best.distorted:
+        values = f"up to {best.distorted:,} values of a wave" if best.distorted > 1 else "one value of a wave"
+        told.append(
+            f"Its decoys change the shares of {values} by more than `distortion` ({percent(policy.distortion)} of it)."
+        )
     return told
 
 

@@ -35,6 +35,7 @@ class TrialWave:
     columns   NCP by quasi-identifier
     everybody people published so far; `exposed` of them above what is promised, `certain` beyond doubt
     at_least  there may be more of them: an attack found more than it tells
+    distorted values whose shares are further off than the policy's `distortion`
     """
 
     people: int
@@ -50,6 +51,7 @@ class TrialWave:
     exposed: int
     certain: int
     at_least: bool = False
+    distorted: int = 0
 
     @property
     def decoys(self) -> int:
@@ -128,6 +130,11 @@ class Trial:
         return sum(wave.decoys for wave in self.waves) / max(sum(wave.rows for wave in self.waves), 1)
 
     @property
+    def distorted(self) -> int:
+        """The most values of a wave whose shares are further off than the policy wants."""
+        return max((wave.distorted for wave in self.waves), default=0)
+
+    @property
     def waiting(self) -> int:
         """The most people who wait after any wave; `kept` and `left_out` likewise."""
         return max((wave.waiting for wave in self.waves), default=0)
@@ -157,6 +164,7 @@ class Trial:
             "ail": self.ail if self.waves else None,
             "columns": self.columns,
             "decoys": self.decoys,
+            "distorted": self.distorted,
             "waiting": self.waiting,
             "kept": self.kept,
             "left_out": self.left_out,
@@ -224,6 +232,7 @@ def _figures(plan: Plan) -> TrialWave:
         exposed=exposed.total.people,
         certain=exposed.total.certain,
         at_least=exposed.at_least,
+        distorted=0 if plan.pods is None else plan.pods.distorted,
     )
 
 
