@@ -6,96 +6,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sequester.analyst.estimate import estimate
-    from sequester.analyst.read import read_release, read_series
-    from sequester.analyst.result import Estimate
-    from sequester.attacks.adversary import Knowledge
-    from sequester.attacks.audit import Audit, audit
-    from sequester.attacks.finding import Finding
-    from sequester.errors import (
-        Busy,
-        DataError,
-        GuaranteeError,
-        LedgerError,
-        MissingLibrary,
-        PolicyError,
-        Problem,
-        SequesterError,
-        StalePlan,
-    )
-    from sequester.ingest.propose import propose
-    from sequester.metrics.measure import Measurement, measure
-    from sequester.policy import Policy
-    from sequester.publish.anonymize import anonymize
-    from sequester.publish.plan import Plan
-    from sequester.publish.rehearsing.rehearsal import Rehearsal
-    from sequester.publish.rehearsing.rehearse import rehearse
-    from sequester.publish.release import Release
-    from sequester.publish.series import Series
+    from sequester.analyst.estimate import estimate as estimate
+    from sequester.analyst.read import read_release as read_release
+    from sequester.analyst.read import read_series as read_series
+    from sequester.analyst.result import Estimate as Estimate
+    from sequester.attacks.adversary import Knowledge as Knowledge
+    from sequester.attacks.audit import Audit as Audit
+    from sequester.attacks.audit import audit as audit
+    from sequester.attacks.finding import Finding as Finding
+    from sequester.errors import Busy as Busy
+    from sequester.errors import DataError as DataError
+    from sequester.errors import GuaranteeError as GuaranteeError
+    from sequester.errors import LedgerError as LedgerError
+    from sequester.errors import MissingLibrary as MissingLibrary
+    from sequester.errors import PolicyError as PolicyError
+    from sequester.errors import Problem as Problem
+    from sequester.errors import SequesterError as SequesterError
+    from sequester.errors import StalePlan as StalePlan
+    from sequester.ingest.propose import propose as propose
+    from sequester.metrics.measure import Measurement as Measurement
+    from sequester.metrics.measure import measure as measure
+    from sequester.policy import Policy as Policy
+    from sequester.publish.anonymize import anonymize as anonymize
+    from sequester.publish.plan import Plan as Plan
+    from sequester.publish.rehearsing.rehearsal import Rehearsal as Rehearsal
+    from sequester.publish.rehearsing.rehearse import rehearse as rehearse
+    from sequester.publish.release import Release as Release
+    from sequester.publish.series import Series as Series
 
     __version__: str
 
-# Names are loaded when they are first used, so that `import sequester` stays cheap.
+# Where public names are; each is loaded when it is first used, so that `import sequester` stays cheap.
 _HOMES = {
-    "Audit": "sequester.attacks.audit",
-    "Busy": "sequester.errors",
-    "DataError": "sequester.errors",
-    "Estimate": "sequester.analyst.result",
-    "Finding": "sequester.attacks.finding",
-    "GuaranteeError": "sequester.errors",
-    "Knowledge": "sequester.attacks.adversary",
-    "LedgerError": "sequester.errors",
-    "Measurement": "sequester.metrics.measure",
-    "MissingLibrary": "sequester.errors",
-    "Plan": "sequester.publish.plan",
-    "Policy": "sequester.policy",
-    "PolicyError": "sequester.errors",
-    "Problem": "sequester.errors",
-    "Rehearsal": "sequester.publish.rehearsing.rehearsal",
-    "Release": "sequester.publish.release",
-    "SequesterError": "sequester.errors",
-    "Series": "sequester.publish.series",
-    "StalePlan": "sequester.errors",
-    "anonymize": "sequester.publish.anonymize",
-    "audit": "sequester.attacks.audit",
-    "estimate": "sequester.analyst.estimate",
-    "measure": "sequester.metrics.measure",
-    "propose": "sequester.ingest.propose",
-    "read_release": "sequester.analyst.read",
-    "read_series": "sequester.analyst.read",
-    "rehearse": "sequester.publish.rehearsing.rehearse",
-}
+    name: f"sequester.{home}"
+    for home, names in {
+        "analyst.estimate": ("estimate",),
+        "analyst.read": ("read_release", "read_series"),
+        "analyst.result": ("Estimate",),
+        "attacks.adversary": ("Knowledge",),
+        "attacks.audit": ("Audit", "audit"),
+        "attacks.finding": ("Finding",),
+        "errors": (
+            "Busy", "DataError", "GuaranteeError", "LedgerError", "MissingLibrary", "PolicyError", "Problem",
+            "SequesterError", "StalePlan",
+        ),
+        "ingest.propose": ("propose",),
+        "metrics.measure": ("Measurement", "measure"),
+        "policy": ("Policy",),
+        "publish.anonymize": ("anonymize",),
+        "publish.plan": ("Plan",),
+        "publish.rehearsing.rehearsal": ("Rehearsal",),
+        "publish.rehearsing.rehearse": ("rehearse",),
+        "publish.release": ("Release",),
+        "publish.series": ("Series",),
+    }.items()
+    for name in names
+}  # fmt: skip
 
-__all__ = [
-    "Audit",
-    "Busy",
-    "DataError",
-    "Estimate",
-    "Finding",
-    "GuaranteeError",
-    "Knowledge",
-    "LedgerError",
-    "Measurement",
-    "MissingLibrary",
-    "Plan",
-    "Policy",
-    "PolicyError",
-    "Problem",
-    "Rehearsal",
-    "Release",
-    "SequesterError",
-    "Series",
-    "StalePlan",
-    "__version__",
-    "anonymize",
-    "audit",
-    "estimate",
-    "measure",
-    "propose",
-    "read_release",
-    "read_series",
-    "rehearse",
-]
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

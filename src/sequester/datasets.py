@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,90 +35,26 @@ _WARDS = ("W1", "W2", "W3", "W4", "W5", "W6")
 # Shares of the patients who leave or move in a year, and of those who left who return.
 _LEAVES, _MOVES, _RETURNS = 0.2, 0.08, 0.2
 
-
-@dataclass(frozen=True)
-class _Diagnosis:
-    """How frequent a diagnosis is, relative to the others, in childhood, youth, middle and old age."""
-
-    name: str
-    weights: tuple[int, int, int, int]
-
-
-# From ordinary to rare and serious; the last age of the first three stages of life is in _STAGES.
+# How frequent each is, relative to the others, in childhood, youth, middle and old age; from ordinary to rare and
+# serious. The last age of the first three stages of life is in _STAGES.
 _STAGES = (17, 39, 64)
-_DIAGNOSES = (
-    _Diagnosis("none", (300, 330, 240, 150)),
-    _Diagnosis("flu", (260, 190, 150, 140)),
-    _Diagnosis("fracture", (110, 100, 60, 90)),
-    _Diagnosis("appendicitis", (70, 60, 30, 10)),
-    _Diagnosis("gastritis", (50, 70, 80, 60)),
-    _Diagnosis("asthma", (90, 60, 50, 40)),
-    _Diagnosis("migraine", (20, 60, 60, 20)),
-    _Diagnosis("diabetes", (15, 25, 90, 120)),
-    _Diagnosis("hypertension", (2, 20, 110, 150)),
-    _Diagnosis("depression", (10, 50, 50, 30)),
-    _Diagnosis("heart failure", (2, 5, 30, 90)),
-    _Diagnosis("stroke", (1, 4, 20, 60)),
-    _Diagnosis("cancer", (4, 8, 30, 60)),
-    _Diagnosis("hepatitis", (2, 12, 14, 6)),
-    _Diagnosis("HIV", (1, 10, 8, 2)),
-)
-
-_HOSPITAL_POLICY = """\
-# Admissions to a hospital that does not exist: every person in the table is invented.
-version: 1
-series: hospital-admissions
-person: patient_id                  # never published
-attributes:
-  name:      {role: identifier}     # dropped
-  age:       {role: quasi-identifier, kind: number, range: [0, 100], levels: [5, 10, 20]}
-  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
-  zip:       {role: quasi-identifier, kind: code, length: 5}       # 02139 -> 0213* -> ... -> *
-  admitted:  {role: quasi-identifier, kind: date, levels: [day, month, quarter, year]}
-  ward:      {role: insensitive}    # published as it is: an internal code that nobody outside can tie to a person
-  diagnosis:
-    role: sensitive
-    values: permanent
-    ordinary: [none, flu]           # no secret: no bound on how sure one may be of them
-    hierarchy:
-      Common: [none, flu, fracture, appendicitis, gastritis]
-      Chronic: [asthma, migraine, diabetes, hypertension, depression]
-      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
-protect:
-  k: 5                              # nobody is hidden among fewer than 5 people
-  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
-  against: [insider, neighbor]
-method: {name: mondrian}
-output: {format: csv, numbers: bounds}
-"""
-
-_PANEL_POLICY = """\
-# Patients of a hospital that does not exist, year by year: every person in the tables is invented.
-version: 1
-series: hospital-patients
-person: patient_id                  # never published
-attributes:
-  name:      {role: identifier}     # dropped
-  age:       {role: quasi-identifier, kind: number, range: [0, 100], changes: {by: [0, 1]}}
-  gender:    {role: quasi-identifier, kind: category, hierarchy: {Person: [Female, Male]}}
-  zip:       {role: quasi-identifier, kind: code, length: 5, changes: true}       # people move
-  days:      {role: quasi-identifier, kind: number, range: [1, 60], changes: true}    # in hospital, this year
-  ward:      {role: insensitive, changes: true}
-  diagnosis:                        # with which somebody came first: it stays
-    role: sensitive
-    hierarchy:
-      Common: [none, flu, fracture, appendicitis, gastritis]
-      Chronic: [asthma, migraine, diabetes, hypertension, depression]
-      Serious: [heart failure, stroke, cancer, hepatitis, HIV]
-protect:
-  k: 5                              # nobody is hidden among fewer than 5 rows
-  confidence: 0.5                   # nobody is tied to one diagnosis with more than 50%
-  inferred: 2                       # what several releases tell together is never about fewer than 2 rows
-  against: [insider]
-method: {name: pods}                # everybody is published at once, whoever comes, leaves or returns
-decoys: 0.05                        # at most so many rows are about nobody
-output: {format: csv, numbers: bounds}
-"""
+_DIAGNOSES = {
+    "none": (300, 330, 240, 150),
+    "flu": (260, 190, 150, 140),
+    "fracture": (110, 100, 60, 90),
+    "appendicitis": (70, 60, 30, 10),
+    "gastritis": (50, 70, 80, 60),
+    "asthma": (90, 60, 50, 40),
+    "migraine": (20, 60, 60, 20),
+    "diabetes": (15, 25, 90, 120),
+    "hypertension": (2, 20, 110, 150),
+    "depression": (10, 50, 50, 30),
+    "heart failure": (2, 5, 30, 90),
+    "stroke": (1, 4, 20, 60),
+    "cancer": (4, 8, 30, 60),
+    "hepatitis": (2, 12, 14, 6),
+    "HIV": (1, 10, 8, 2),
+}
 
 
 def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
@@ -150,7 +86,7 @@ def hospital(n: int = 2000, *, seed: int = 0) -> pa.Table:
             "zip": np.array([code for _, code in zips], object)[zip_code],
             "admitted": _YEAR + day,
             "ward": np.array(_WARDS, object)[ward],
-            "diagnosis": np.array([kind.name for kind in _DIAGNOSES], object)[diagnosis],
+            "diagnosis": np.array([*_DIAGNOSES], object)[diagnosis],
         }
     )
 
@@ -186,12 +122,16 @@ def hospital_panel(n: int = 3000, *, releases: int = 5, seed: int = 0) -> list[p
 
 def hospital_panel_policy() -> str:
     """A policy for `hospital_panel`, as the text of a policy file."""
-    return _PANEL_POLICY
+    return _policy("hospital-panel.yaml")
 
 
 def hospital_policy() -> str:
     """A policy for `hospital`, as the text of a policy file."""
-    return _HOSPITAL_POLICY
+    return _policy("hospital.yaml")
+
+
+def _policy(name: str) -> str:
+    return (files("sequester") / name).read_text(encoding="utf-8")
 
 
 def _draw(random: np.random.Generator, n: int, shares: list[float]) -> NDArray[np.int64]:
@@ -206,8 +146,8 @@ def _place(at: NDArray[np.float64], sums: NDArray[Any]) -> NDArray[np.int64]:
 
 def _diagnose(random: np.random.Generator, age: NDArray[np.int64], day: NDArray[np.int64]) -> NDArray[np.int64]:
     """A diagnosis for everybody, by stage of life; flu is a thing of the winter."""
-    weights = np.array([kind.weights for kind in _DIAGNOSES]).T[np.searchsorted(_STAGES, age)]
-    flu = [kind.name for kind in _DIAGNOSES].index("flu")
+    weights = np.array([*_DIAGNOSES.values()]).T[np.searchsorted(_STAGES, age)]
+    flu = [*_DIAGNOSES].index("flu")
     winter = (day < 90) | (day >= 330)
     weights[:, flu] = np.where(winter, weights[:, flu] * 2, weights[:, flu] // 2)
     return _place(random.random(len(age)), np.cumsum(weights, axis=1))

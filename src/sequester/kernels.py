@@ -11,7 +11,9 @@ C-contiguous arrays of one type, and literals that a helper gets are typed as nu
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, update_wrapper
@@ -20,8 +22,6 @@ from pathlib import Path
 from pickle import UnpicklingError
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
-
-from sequester.trusted import is_file_trusted, is_folder_trusted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,6 +38,7 @@ _REFUSED = (
     "The folder that NUMBA_CACHE_DIR names is not used: others can write to it, or to one above it, and what is kept "
     "there is run. Close it to them (chmod go-w), or name another."
 )
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _dispatchers: dict[str, Any] = {}
 _making = RLock()
 
@@ -152,7 +153,7 @@ def _can_keep(folder: Path) -> bool:
         for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
             # What Python keeps beside a source, other users may read.
             missing.mkdir(mode=0o755 if missing.name == "__pycache__" else 0o700, exist_ok=True)
-        if not is_folder_trusted(folder):
+        if not _is_folder_trusted(folder):
             return False
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
@@ -163,7 +164,7 @@ def _can_keep(folder: Path) -> bool:
 def _is_refused() -> bool:
     """Whether the folder that somebody named is open to others."""
     named = os.environ.get(_NAMED)
-    return named is not None and Path(named).is_dir() and not is_folder_trusted(named)
+    return named is not None and Path(named).is_dir() and not _is_folder_trusted(named)
 
 
 @cache
@@ -191,7 +192,7 @@ def _cache_in(folder: Path, function: Callable[..., Any]) -> Any:
     load_index, load_data, open_for_write = files._load_index, files._load_data, files._open_for_write
 
     def load_or_begin() -> dict[Any, Any]:
-        if not is_file_trusted(files._index_path):
+        if not _is_file_trusted(files._index_path):
             return {}
         # An index of an earlier version may name tuples that are gone.
         try:
@@ -202,7 +203,7 @@ def _cache_in(folder: Path, function: Callable[..., Any]) -> Any:
 
     def load_trusted(name: str) -> Any:
         path = files._data_path(name)
-        if not is_file_trusted(path):
+        if not _is_file_trusted(path):
             # As if it were gone: Numba compiles anew.
             raise FileNotFoundError(path)
         return load_data(name)
@@ -237,3 +238,50 @@ def say(text: str) -> None:
 
 def _announce(*, kept: bool = True) -> None:
     say(_COMPILING if kept else _FOR_NOW)
+
+
+# Whether nobody else can say what is in a folder or a file. Where files have no owners, nothing can be said.
+
+
+def _is_folder_trusted(folder: str | os.PathLike[str]) -> bool:
+    """Whether only this user and root can write to a folder, to those above it, and to those that links lead through.
+
+    In a folder with the sticky bit, such as /tmp, others cannot touch what is this user's.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    path = Path(folder).absolute()
+    here, names = Path(path.anchor), deque(path.parts[1:])
+    with suppress(OSError):
+        # What cannot be looked at, or leads in circles, ends here.
+        path.resolve(strict=True)
+        while names:
+            about, entry = here.lstat(), here / names.popleft()
+            found = entry.lstat()
+            can_be_turned = about.st_mode & _OTHERS and not about.st_mode & stat.S_ISVTX
+            if can_be_turned or not (_is_ours(about) and _is_ours(found)):
+                return False
+            if not stat.S_ISLNK(found.st_mode):
+                here = here.parent if entry.name == ".." else entry
+                continue
+            target = entry.readlink()
+            if target.is_absolute():
+                here = Path(target.anchor)
+            names.extendleft(reversed(target.parts[1:] if target.is_absolute() else target.parts))
+        about = here.lstat()
+        return stat.S_ISDIR(about.st_mode) and _is_ours(about) and not about.st_mode & _OTHERS
+    return False
+
+
+def _is_file_trusted(file: str | os.PathLike[str]) -> bool:
+    """Whether only this user and root can have written a file of a trusted folder."""
+    if not hasattr(os, "getuid"):
+        return True
+    with suppress(OSError):
+        about = Path(file).lstat()
+        return stat.S_ISREG(about.st_mode) and _is_ours(about) and not about.st_mode & _OTHERS
+    return False
+
+
+def _is_ours(about: os.stat_result) -> bool:
+    return about.st_uid in (0, os.geteuid())

@@ -16,8 +16,8 @@ def in_report(module: str) -> ModuleType:
 
 
 class Viewable:
-    """Something with a view in `report.notebook`, under the name of its class."""
+    """Something with a view in `report.results`, under the name of its class."""
 
     def _repr_html_(self) -> str:
-        view: str = in_report("notebook").view(self)
+        view: str = in_report("results").view(self)
         return view

@@ -9,7 +9,7 @@ import pytest
 from command import invoke
 from sequester import errors
 from sequester.cli.app import app
-from sequester.cli.exits import MEANING
+from sequester.cli.help import MEANING
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [str(one.name) for one in app.registered_commands] + ["ledger verify", "ledger export", "ledger import"]

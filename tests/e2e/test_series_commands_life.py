@@ -131,5 +131,5 @@ def test_help_has_examples_and_exit_codes(series: Path, command: str) -> None:
     done = invoke("ledger", command, "--help", cwd=series, COLUMNS="120")
     assert done.returncode == 0
     assert f"$ sequester ledger {command}" in done.stdout
-    assert "Exit codes: 0 done or planned" in done.stdout
+    assert "0 done · 2 wrong usage · 5 stale plan, or another command has the ledger · 6 invalid" in done.stdout
     assert "--plan" in done.stdout

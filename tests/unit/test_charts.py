@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from sequester.metrics.placed import MapAxis, PlacedBox
 from sequester.report.blocks import (
     Block,
     Bullets,
@@ -17,24 +18,23 @@ from sequester.report.blocks import (
     Pictures,
     Remark,
     to_html,
+    to_page,
     to_view,
 )
-from sequester.report.canvas import Picture, in_words
+from sequester.report.canvas import Picture, in_words, page_style, picture_style
 from sequester.report.charts import Curve, Trend, bars, curves, histogram, lines
-from sequester.report.charts_boxes import Area, Ruler, box_map, heat
+from sequester.report.charts_boxes import box_map, heat
 from sequester.report.charts_flow import Stage, flow
-from sequester.report.page import wrap
-from sequester.report.style import page_style, picture_style
 from sequester.ticks import nice
 
 HOSTILE = '</svg><script>"&'
-RULER = Ruler("age", 0, 100, [(0, "0"), (100, "100")])
+RULER = MapAxis("age", 0, 100, ((0, "0"), (100, "100")))
 PICTURES = {
     "lines": lines(HOSTILE, ["a", HOSTILE], [Trend(HOSTILE, [1, None]), Trend("required", [2, 2], required=True)]),
-    "curves": curves(HOSTILE, [Curve(HOSTILE, [(3, 0.2, HOSTILE), (5, 0.4, "")])], x_name="k", y_name=HOSTILE),
+    "curves": curves(HOSTILE, [Curve(HOSTILE, [(3, 0.2), (5, 0.4)])], x_name="k", y_name=HOSTILE),
     "bars": bars(HOSTILE, [HOSTILE, "b"], {"before": [3, None], HOSTILE: [0, 5]}),
     "histogram": histogram(HOSTILE, [HOSTILE, "6"], [3, 0], x_name=HOSTILE, y_name="classes"),
-    "box_map": box_map(HOSTILE, [Area((1, 5), (2, 8), HOSTILE)], [Area((0, 5), (0, 8), "b")], (RULER, RULER)),
+    "box_map": box_map(HOSTILE, [PlacedBox((1, 5), (2, 8), HOSTILE)], [PlacedBox((0, 5), (0, 8), "b")], (RULER, RULER)),
     "heat": heat(HOSTILE, [HOSTILE], ["a", "b"], [[3, None]]),
     "flow": flow(HOSTILE, [Stage(HOSTILE, 0, 10), Stage("b", 8, 3, 1, 2)]),
 }
@@ -181,7 +181,7 @@ def test_a_page_has_every_block_and_no_figure_that_is_not_there() -> None:
 
 
 def test_a_page_has_landmarks_a_language_and_a_way_past_its_head() -> None:
-    page = wrap("Title", BLOCKS, foot="made here")
+    page = to_page("Title", BLOCKS, foot="made here")
     assert page.startswith('<!doctype html>\n<html lang="en">')
     assert '<a class="jump" href="#main">' in page
     assert re.search(r'<header><h1>.*</header><main id="main"><h2>.*</main><footer>made here</footer>', page, re.DOTALL)

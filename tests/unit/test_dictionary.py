@@ -12,7 +12,7 @@ import pytest
 
 import sequester as sq
 from sequester.policy import Policy
-from sequester.report.dictionary import Row, dictionary
+from sequester.report.columns import Row, dictionary
 
 QUASI = {"role": "quasi-identifier"}
 TREE = {"CANARY-world": {"CANARY-europe": ["Rome", "CANARY-oslo"], "CANARY-asia": ["Pune", "CANARY-kyoto"]}}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import sequester as sq
-from sequester.report import notebook
+from sequester.report import results
 from sequester.viewable import Viewable
 from towns import KEY, SEED, VALUES, people, rules
 
-SHOWN = ("Audit", "Finding", "Measurement", "Plan", "Policy", "Release", "Series")
+SHOWN = ("Audit", "Finding", "Measurement", "Plan", "Policy", "Rehearsal", "Release", "Series")
 PRIVATE = ("Audit", "Finding")
 
 
@@ -33,6 +33,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "Measurement": release.measurement,
         "Plan": plan,
         "Policy": series.policy,
+        "Rehearsal": sq.rehearse([people(150), people(200)], rules(), methods=["merge"], processes=1),
         "Release": release,
         "Series": series,
     }
@@ -44,7 +45,7 @@ def words(html: str) -> str:
 
 
 def test_everything_with_a_view_is_public_and_has_one() -> None:
-    assert set(notebook._VIEWS) == set(SHOWN)
+    assert set(results._VIEWS) == set(SHOWN)
     for name in SHOWN:
         assert issubclass(getattr(sq, name), Viewable)
 
@@ -86,13 +87,15 @@ def test_what_names_values_says_that_it_is_private(things: dict[str, Any], name:
 def test_views_say_what_their_objects_say(things: dict[str, Any]) -> None:
     said = {name: words(thing._repr_html_()) for name, thing in things.items()}
     assert str(things["Audit"].exposed) in said["Audit"]
-    assert "0001-q1" in said["Series"]
-    assert "0002-q2" in said["Series"]
+    assert re.search(r"\b1 q1 20\d\d-", said["Series"])
+    assert re.search(r"\b2 q2 20\d\d-", said["Series"])
     assert "the archive" in said["Series"]
-    assert "Plan of 0002-q2 of first" in said["Plan"]
-    assert f"{things['Plan'].records} records" in said["Plan"]
+    assert f"Release 2 of first, 0002-q2, by static: {things['Plan'].records} records" in said["Plan"]
     assert "would work on the series with this release" in said["Plan"]
-    assert all(str(cause) in said["Plan"] for cause in things["Plan"].why)
+    for cause in things["Plan"].why:
+        who = cause.who if cause.attack == "series" else " of ".join(filter(None, (cause.attack, cause.attribute)))
+        told = f"{who} {cause.classes} {cause.people} " if cause.what == "coarse" else str(cause)
+        assert told in said["Plan"]
     assert things["Plan"].why
     assert "first, release 2: q2" in said["Release"]
     assert "does not hold" in said["Release"]
@@ -102,7 +105,7 @@ def test_views_say_what_their_objects_say(things: dict[str, Any]) -> None:
 
 def test_a_series_whose_ledger_is_gone_shows_that_and_is_no_error(tmp_path: Path) -> None:
     series = sq.Series.open(tmp_path / "first.ledger", rules(), key=KEY)
-    assert "Nothing was published yet" in words(series._repr_html_())
+    assert "nothing was published yet" in words(series._repr_html_())
     series.place.file.unlink()
     assert "cannot be read now" in words(series._repr_html_())
 

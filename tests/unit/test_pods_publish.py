@@ -16,8 +16,7 @@ from rich.console import Console
 
 import sequester as sq
 from podded import KEY, SEED, Panel, check_people, publish, rules, state_of
-from sequester.cli.plan import show_plan
-from sequester.cli.summary import show_measurement
+from sequester.cli.terminal import show_result
 from sequester.errors import DataError, GuaranteeError, PolicyError, StalePlan
 from sequester.ingest.encode import encode
 from sequester.publish.brief import Brief
@@ -337,7 +336,7 @@ def test_one_table_in_pods() -> None:
     assert release.measures["k"] >= 4
     assert release.measures["confidence"] <= 0.5
     screen = Console(file=io.StringIO(), width=200)
-    show_measurement(screen, release.measurement)
+    show_result(release.measurement, screen)
     decoys = release.table.num_rows - len(table)
     assert f"({decoys} decoys among them)" in screen.file.getvalue()  # type: ignore[attr-defined]
     again = sq.anonymize(table, rules(protect__k=4), seed=SEED)
@@ -379,7 +378,7 @@ def test_a_plan_says_how_many_decoys_there_are_and_whose_values_hang_together(tm
     assert plan.pods is not None
     facts = {"frontier as it is: AIL": 0.4, "frontier as it is: decoys": 0.07, "frontier 10 % decoys: AIL": 0.25}
     screen = Console(file=io.StringIO(), width=200)
-    show_plan(screen, replace(plan, pods=replace(plan.pods, facts=facts)))
+    show_result(replace(plan, pods=replace(plan.pods, facts=facts)), screen)
     told = screen.file.getvalue()  # type: ignore[attr-defined]
     assert [line.split() for line in told.splitlines() if "%" in line or "as it is" in line][-2:] == [
         ["as", "it", "is", "0.4", "7.0%"],

@@ -31,8 +31,7 @@ from sequester.cli import (
     show,
     warm_up,
 )
-from sequester.cli.exits import add_codes, all_codes
-from sequester.cli.groups import Application, add
+from sequester.cli.help import INVALID, STOPPED, UNREAD, Application, CommandGroup, add, all_codes
 from sequester.cli.terminal import report_error, report_internal, report_system
 from sequester.errors import OutOfMemory, SequesterError
 from sequester.log import tell, tell_failure
@@ -42,7 +41,6 @@ from sequester.visible import visible
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-UNUSABLE, STOPPED, UNREAD = 6, 130, 141
 _MEMORY = (
     "there is not enough memory for this table and what was published before; close other programs, or use a larger "
     "machine. Releases appear whole or not at all: what was begun is put in order by the next command"
@@ -90,7 +88,7 @@ class Commands(Application):
                 _report(OutOfMemory(_MEMORY))
             _tell_failed(error)
             report_system(error)
-            raise typer.Exit(UNUSABLE) from None
+            raise typer.Exit(INVALID) from None
         except Exception as error:  # noqa: BLE001 - the last place where private text can be kept from a traceback
             if _pressed:
                 _stop()
@@ -153,12 +151,12 @@ _COMMANDS = {
     "Publish": (plan, publish, anonymize),
     "Look": (history, show, report),
     "Judge": (audit, measure),
-    "Keep": (ledger, warm_up),
+    "Keep": (warm_up,),
 }
 for panel, modules in _COMMANDS.items():
     for module in modules:
-        add(app, module.register, panel)
-add_codes(app)
+        add(app, getattr(module, module.__name__.rpartition(".")[2]), module.EXAMPLES, panel)
+app.add_typer(ledger.commands, name="ledger", cls=CommandGroup, rich_help_panel="Keep")
 
 
 def _show_version(wanted: bool) -> None:

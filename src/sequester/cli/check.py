@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.series import POLICIES, need_policy
-from sequester.cli.terminal import Format
+from sequester.cli.options import POLICIES, Format, Shape, ShowValues, need_policy
+from sequester.cli.series import ledger_of, read_ledger
+from sequester.cli.terminal import line, print_json, show, values_may_show
 
 if TYPE_CHECKING:
     from sequester.errors import Problem
@@ -19,21 +20,12 @@ if TYPE_CHECKING:
 _MOST_LINES = 30
 SUFFIXES = {Path(name).suffix for name in POLICIES}
 
-EXAMPLES = """[bold]Examples[/bold]
-
-$ sequester check
-
-$ sequester check data.csv --show-values
-
-$ sequester check hospital.yaml data.csv
-
-$ sequester check --schema > policy.schema.json
+EXAMPLES = """
+check
+check data.csv --show-values
+check hospital.yaml data.csv
+check --schema > policy.schema.json
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the application."""
-    app.command("check", epilog=EXAMPLES)(check)
 
 
 def check(
@@ -50,18 +42,17 @@ def check(
         Path | None, typer.Option("--policy", "-p", help="The policy file, as for other commands.", show_default=False)
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of policy files.")] = False,
-    show_values: Annotated[
-        bool, typer.Option("--show-values", help="Show the values that are wrong; only on a terminal.")
-    ] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    show_values: ShowValues = False,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Check a policy, and a table against it, and say in words what is promised."""
     if schema:
-        _print_schema()
+        from sequester.policy import Policy
+
+        print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()})
         return
     policy, data = _places(first, second, option)
 
-    from sequester.cli.terminal import print_json, values_may_show
     from sequester.errors import DataError, PolicyError
 
     try:
@@ -105,13 +96,6 @@ def _examine(policy: Path, data: Path | None, *, show_values: bool) -> tuple[Pol
     return loaded, encode(data, loaded, show_values=show_values)
 
 
-def _print_schema() -> None:
-    from sequester.cli.terminal import print_json
-    from sequester.policy import Policy
-
-    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()})
-
-
 def _problem(problem: Problem) -> dict[str, Any]:
     """A problem without its values: what is piped somewhere is not on a terminal."""
     return {name: getattr(problem, name) for name in ("file", "line", "key", "column", "rows", "message")}
@@ -142,46 +126,36 @@ def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
 
 
 def _show(file: Path, policy: Policy, data: Path | None, snapshot: Snapshot | None, *, show_values: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
+    from sequester.policy.describe import notes
+    from sequester.report.results import policy_blocks, titled
 
-    from sequester.cli.summary import many
-    from sequester.cli.terminal import console
-    from sequester.policy.describe import notes, treatment
-
-    screen = console()
     person = f", person {policy.person} (never published)" if policy.person else ""
-    screen.print(Text.assemble((str(file), "bold"), " is valid", f": series {policy.series}{person}."), soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", show_edge=False)
-    for title in ("column", "role", "kind", "treatment"):
-        table.add_column(title, overflow="fold")
-    for name, attribute in policy.attributes.items():
-        table.add_row(Text(name, "bold"), attribute.role, getattr(attribute, "kind", ""), Text(treatment(attribute)))
-    screen.print()
-    screen.print(table)
-    think = ("Think about", [*notes(policy), *_spelling(snapshot)])
+    line((str(file), "bold"), f" is valid: series {policy.series}{person}.")
+    line()
     never = _never_together(policy, snapshot)
-    lines = [line for one in never for line in one.lines()] if show_values else []
-    apart = ("Never together", [*map(str, never), *lines[:_MOST_LINES], *_more(len(lines) - _MOST_LINES)])
-    changed = ("Changed since the last release", _since_last(file, policy))
-    for title, sentences in (*_promised(policy), changed, think, apart, _formulas(policy, snapshot)):
-        if sentences:
-            screen.print()
-            screen.print(_bullets(title, sentences))
+    lines = [text for one in never for text in one.lines()] if show_values else []
+    more = [f"and {len(lines) - _MOST_LINES:,} more"] if len(lines) > _MOST_LINES else []
+    show(
+        [
+            *policy_blocks(policy),
+            *titled("Changed since the last release", _since_last(file, policy)),
+            *titled("Think about", [*notes(policy), *_spelling(snapshot)]),
+            *titled("Never together", [*never, *lines[:_MOST_LINES], *more]),
+            *titled("Begins like a formula, which a spreadsheet runs", _formulas(policy, snapshot)),
+        ]
+    )
     if snapshot is not None:
         left = [
-            f"; {many(count, f'row without {what} is', f'rows without {what} are')} left out"
+            f"; {count:,} {f'row without {what} is' if count == 1 else f'rows without {what} are'} left out"
             for count, what in ((snapshot.left_out, "a value"), (snapshot.withheld, "consent"))
             if count
         ]
-        screen.print()
-        fits = f" fits: {len(snapshot):,} records{''.join(left)}."
-        screen.print(Text.assemble((str(data), "bold"), fits), soft_wrap=True)
+        line()
+        line((str(data), "bold"), f" fits: {len(snapshot):,} records{''.join(left)}.")
 
 
 def _since_last(file: Path, policy: Policy) -> list[str]:
     """What a policy changes against the last release, where its ledger is there and can be read without its key."""
-    from sequester.cli.series import ledger_of, read_ledger
     from sequester.errors import PolicyError, SequesterError
     from sequester.publish.series import changes_of
 
@@ -204,10 +178,6 @@ def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
     return [] if snapshot is None else unseen(snapshot, policy)
 
 
-def _more(count: int) -> list[str]:
-    return [f"and {count:,} more"] if count > 0 else []
-
-
 def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
     """Ids that are numbers written in several ways."""
     from sequester.publish.strangers import note_spelling
@@ -215,39 +185,16 @@ def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
     return () if snapshot is None or snapshot.person is None else note_spelling(snapshot.person)
 
 
-def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
-    """The promises under what they are about and whom they are against, and what is none."""
-    from sequester.policy.describe import knows, promises, unpromised
-
-    groups: dict[str, list[str]] = {}
-    for promise in promises(policy):
-        title = f"Promised of {promise.about} against {promise.against}, who {knows(promise.against)}"
-        groups.setdefault(title, []).append(str(promise))
-    return [*groups.items(), ("Not promised", unpromised(policy))]
-
-
-def _formulas(policy: Policy, snapshot: Snapshot | None) -> tuple[str, list[str]]:
+def _formulas(policy: Policy, snapshot: Snapshot | None) -> list[str]:
     """The columns that a spreadsheet would run something of, and what is done about it."""
     from sequester.outputs import OUTPUTS
     from sequester.publish.spreadsheets import runs_in
 
     lines = [str(runs) for runs in runs_in(policy, snapshot)]
-    title = "Begins like a formula, which a spreadsheet runs"
     if lines and OUTPUTS[policy.output.format].is_text:
         escaped = policy.output.formulas == "escape"
         lines.append(
             "Each is written with an apostrophe before it." if escaped
             else "Write `output: {formulas: escape}` to have an apostrophe before each."
         )  # fmt: skip
-    return title, lines
-
-
-def _bullets(title: str, sentences: list[str]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0), title=title)
-    grid.title_justify, grid.title_style = "left", "bold"
-    for sentence in sentences:
-        grid.add_row("-", Text(sentence))
-    return grid
+    return lines

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sequester.cli.terminal import console, grid, line, progress, show
+
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.console import Console
 
     from sequester.attacks.audit import Audit
     from sequester.attacks.finding import Finding
     from sequester.policy import Policy
     from sequester.publish.plan import Plan
 
-EXAMPLES = """[bold]Examples[/bold]
-
-$ sequester demo
-
-$ sequester demo --rows 12000 --out trial
+EXAMPLES = """
+demo
+demo --rows 12000 --out trial
 """
 RULES, TABLES, NAIVE, LEDGER, RELEASES = "policy.yaml", "tables", "naive", "hospital.ledger", "releases"
 RESILIENT, MARK = "resilient", ".sequester-demo"
@@ -60,11 +60,6 @@ class Shown:
         return plain, max((one.lineage.above[SURE] for one in resiliences if one.lineage is not None), default=plain)
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the application."""
-    app.command("demo", epilog=EXAMPLES)(demo)
-
-
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("sequester-demo"),
     rows: Annotated[int, typer.Option(min=1, help="How many invented people there are in all.")] = 3000,
@@ -79,7 +74,6 @@ def demo(
     if out.exists() and not _is_demo(out):
         raise typer.BadParameter(f"{out} exists and is no earlier demo; --out names another folder", param_hint="--out")
 
-    from sequester.cli.terminal import console, progress
     from sequester.datasets import hospital_panel, hospital_panel_policy
     from sequester.policy import Policy
     from sequester.publish.files import write_file, write_text
@@ -96,18 +90,25 @@ def demo(
     write_text(out / RESILIENT / RULES, resilient)
     for number, table in enumerate(tables, start=1):
         write_file(table, out / TABLES / f"{number}.csv")
-    screen = console()
     with progress() as tell:
         tell("naive releases", 0, 4)
         naive = _publish_naively(out, Policy.load(out / RULES), seed=seed)
-    _show_naive(screen, naive.audits[-1], tables)
+    _show_naive(naive.audits[-1], tables)
     with progress() as tell:
         pods, held = (
             _publish_safely(out, place, Policy.load(place / RULES), seed=seed, progress=tell)
             for place in (out, out / RESILIENT)
         )
-    _show_safe(screen, naive, pods, held)
-    _show_files(screen, out)
+    _show_safe(naive, pods, held)
+    files = {
+        TABLES: "the private tables",
+        RULES: "what is promised about them",
+        NAIVE: "published without a memory",
+        RELEASES: "published by pods: data, measures and a report each",
+        LEDGER: "what the world already knows; with its key, private",
+        RESILIENT: "the second series",
+    }
+    console().print(grid([(out / name, what) for name, what in files.items()]))
 
 
 def _is_demo(folder: Path) -> bool:
@@ -154,47 +155,37 @@ def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progre
     return told
 
 
-def _show_naive(screen: Console, audit: Audit, tables: list[pa.Table]) -> None:
-    from rich.text import Text
-
+def _show_naive(audit: Audit, tables: list[pa.Table]) -> None:
     named = {
         person: name
         for table in tables
         for person, name in zip(table["patient_id"].to_pylist(), table["name"].to_pylist(), strict=True)
     }
     sizes = ", ".join(f"{table.num_rows:,}" for table in tables)
-    screen.print(
+    line(
         f"A hospital's patients year by year: {sizes}, {len(named):,} people in all, everybody invented. They come, "
         "leave, return, move and grow older; the diagnosis with which they came first stays. Their table is published "
-        "each year, k = 5 and no diagnosis more certain than 50%."
+        "each year, k = 5 and no diagnosis more certain than 50%.",
+        wrap=True,
     )
-    screen.print()
-    screen.print(Text("Without a memory", "bold"), "each release keeps its promise. Together they do not:")
-    works = ", ".join(
-        f"{attack} ({sum(finding.attack == attack for finding in audit.findings):,})"
-        for attack in audit.tried
-        if any(finding.attack == attack for finding in audit.findings)
-    )
+    line()
+    line(("Without a memory", "bold"), " each release keeps its promise. Together they do not:")
+    counts = Counter(finding.attack for finding in audit.findings)
+    works = ", ".join(f"{attack} ({counts[attack]:,})" for attack in audit.tried if counts[attack]) or "none"
     examples = _examples(audit)
-    screen.print(
-        Text.assemble(
-            "  attacks that work: ",
-            (works or "none", "bold red"),
-            f". {str(audit.exposed).rstrip('.')}, of {len(named):,}.{' For example:' if examples else ''}",
-        )
-    )
+    exposed = f". {str(audit.exposed).rstrip('.')}, of {len(named):,}.{' For example:' if examples else ''}"
+    line("  attacks that work: ", (works, "bold red"), exposed, wrap=True)
     for finding in examples:
         told = finding.witness
-        screen.print(
-            Text.assemble(
-                "  ",
-                (f"{named[finding.people[0]]} has {finding.value}", "bold red"),
-                f": everybody else in {_classes(told['from'])} of release {told['from_release']} is in "
-                f"{_classes(told['minus'])} of release {told['minus_release']} too, where {finding.value} stands once "
-                "less.",
-            )
+        line(
+            "  ",
+            (f"{named[finding.people[0]]} has {finding.value}", "bold red"),
+            f": everybody else in {_classes(told['from'])} of release {told['from_release']} is in "
+            f"{_classes(told['minus'])} of release {told['minus_release']} too, where {finding.value} stands "
+            "once less.",
+            wrap=True,
         )
-    screen.print()
+    line()
 
 
 def _examples(audit: Audit) -> list[Finding]:
@@ -218,71 +209,39 @@ def _classes(numbers: list[int]) -> str:
     return f"class {numbers[0]}" if len(numbers) == 1 else f"classes {', '.join(map(str, numbers))}"
 
 
-def _show_safe(screen: Console, naive: Shown, pods: Shown, resilient: Shown) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def _show_safe(naive: Shown, pods: Shown, resilient: Shown) -> None:
+    from sequester.report.blocks import Grid
 
-    screen.print(
-        Text("By pods", "bold"),
-        "everybody is in every release at once, and no class tells who of a pod has which of its values:",
+    line(
+        ("By pods", "bold"),
+        " everybody is in every release at once, and no class tells who of a pod has which of its values:",
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    about = ("year", "people", "came", "left", "back")
     ways = (("alone\nread", "\nloss"), ("pods\nread", "\nloss", "\ndecoys"), ("few\nread", "\nloss", "\ndecoys"))
-    for title in (*(f"\n{one}" for one in about), *(title for way in ways for title in way)):
-        table.add_column(title, justify="right", no_wrap=True)
+    heads = (*(f"\n{one}" for one in ("year", "people", "came", "left", "back")), *(one for way in ways for one in way))
+    rows = []
     for place, plan in enumerate(pods.plans):
         change = plan.change
         people = (plan.number, plan.people, change.newcomers, change.leavers, change.returned)
-        cells = (cell for told in (naive, pods, resilient) for cell in _cells(told, place))
-        table.add_row(*(f"{one:,}" for one in people), *cells)
-    screen.print(table)
-    screen.print(
+        rows.append((*people, *(cell for told in (naive, pods, resilient) for cell in _cells(told, place))))
+    show([Grid(heads, tuple(rows), "Who is exposed, and what that costs")])
+    line(
         "alone: without a memory. few: pods with few links, protect.lineage 5. read: people of whose diagnosis a "
         "reader of all releases so far is more than 90% sure, who knows who is in which class and no value. loss: "
         "average information loss (AIL) of people. decoys: rows about nobody.",
         style="dim",
+        wrap=True,
     )
     for what, told in (("alone", naive), ("pods", pods), ("few", resilient)):
         audit, (plain, all_told) = told.audits[-1], told.spreads()
-        verdict = Text("nothing that was tried works", "bold green")
+        verdict = ("nothing that was tried works", "bold green")
         if not audit.holds:
-            verdict = Text(str(audit.exposed).rstrip("."), "bold red")
+            verdict = (str(audit.exposed).rstrip("."), "bold red")
         more = f" ({all_told:.0%} if she is told all pods, too)" if told.plans else ""
-        screen.print(
-            Text.assemble(
-                f"audit, {what}: ",
-                verdict,
-                f". Who knows the diagnoses of {KNOWN:.0%} of the people reads {plain:.0%} of the others{more}.",
-            )
-        )
-    screen.print()
+        known = f". Who knows the diagnoses of {KNOWN:.0%} of the people reads {plain:.0%} of the others{more}."
+        line(f"audit, {what}: ", verdict, known, wrap=True)
+    line()
 
 
-def _cells(told: Shown, place: int) -> list[Any]:
-    from rich.text import Text
-
-    read = told.read(place)
-    cells: list[Any] = [Text(f"{read:.1%}", "bold red" if read else "bold green"), f"{told.loss[place]:.2f}"]
-    if told.plans:
-        plan = told.plans[place]
-        cells.append(f"{plan.decoys / plan.records:.1%}")
-    return cells
-
-
-def _show_files(screen: Console, out: Path) -> None:
-    from rich.text import Text
-
-    from sequester.cli.summary import grid
-
-    where = grid()
-    for file, what in (
-        (out / TABLES, "the private tables"),
-        (out / RULES, "what is promised about them"),
-        (out / NAIVE, "published without a memory"),
-        (out / RELEASES, "published by pods: data, measures and a report each"),
-        (out / LEDGER, "what the world already knows; with its key, private"),
-        (out / RESILIENT, "the second series"),
-    ):
-        where.add_row(Text(str(file), "bold not dim"), Text(what, "dim"))
-    screen.print(where)
+def _cells(told: Shown, place: int) -> tuple[str, ...]:
+    decoys = [f"{told.plans[place].decoys / told.plans[place].records:.1%}"] if told.plans else []
+    return f"{told.read(place):.1%}", f"{told.loss[place]:.2f}", *decoys

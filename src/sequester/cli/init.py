@@ -8,26 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from sequester.cli.options import Force, quoted, with_policy
+from sequester.cli.series import ledger_of
+from sequester.cli.terminal import line, progress, refuse_existing
 
+if TYPE_CHECKING:
     from sequester.policy import Policy
 
-EXAMPLES = """[bold]Examples[/bold]
-
-$ sequester init 2021.csv 2022.csv 2023.csv
-
-$ sequester init 2021.csv 2022.csv --person patient_id --out hospital.yaml --force
-
-$ sequester init data.csv
-
-$ sequester init data.txt --delimiter "|" --encoding latin-1 --out -
+EXAMPLES = """
+init 2021.csv 2022.csv 2023.csv
+init 2021.csv 2022.csv --person patient_id --out hospital.yaml --force
+init data.csv
+init data.txt --delimiter "|" --encoding latin-1 --out -
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the application."""
-    app.command("init", epilog=EXAMPLES)(init)
 
 
 def init(
@@ -42,7 +35,7 @@ def init(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the policy; - for stdout.")] = Path(
         "policy.yaml"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace a policy that exists.")] = False,
+    force: Force = False,
     person: Annotated[
         str | None, typer.Option(help="The column that says who a row is about; found if not given.")
     ] = None,
@@ -58,14 +51,13 @@ def init(
     The key that a series of releases needs is made beside it, unless there is one or SEQUESTER_KEY is set.
     """
     to_stdout = str(out) == "-"
-    if not to_stdout and out.exists() and not force:
-        raise typer.BadParameter(f"{out} exists; --force replaces it, --out names another file", param_hint="--out")
+    if not to_stdout:
+        refuse_existing(out, force=force)
     if not to_stdout and out.exists() and not out.is_file():
         raise typer.BadParameter(f"{out} is no file; name another place", param_hint="--out")
     if delimiter is not None and len(delimiter) != 1:
         raise typer.BadParameter("must be one character", param_hint="--delimiter")
 
-    from sequester.cli.terminal import progress
     from sequester.ingest.propose import propose
 
     source = data[0] if len(data) == 1 else data
@@ -82,53 +74,36 @@ def init(
 
 
 def _say_next(out: Path, data: list[str]) -> None:
-    from rich.text import Text
-
-    from sequester.cli.terminal import console
     from sequester.policy import Policy
 
     policy = Policy.load(out)
-    screen = console()
-    screen.print(Text.assemble("Wrote ", (str(out), "bold"), "."), soft_wrap=True)
+    line("Wrote ", (str(out), "bold"), ".")
     roles = {
         "person": [policy.person] if policy.person else [],
-        "quasi-identifiers": list(policy.quasi_identifiers),
-        "sensitive": list(policy.sensitive),
-        "insensitive": list(policy.insensitive),
-        "dropped": [n for n, a in policy.attributes.items() if a.role == "identifier"],
+        "quasi-identifiers": policy.quasi_identifiers,
+        "sensitive": policy.sensitive,
+        "insensitive": policy.insensitive,
+        "dropped": [name for name, one in policy.attributes.items() if one.role == "identifier"],
     }
-    for role, names in roles.items():
-        screen.print(Text.assemble("  ", (f"{role:18}", "dim"), ", ".join(names) or "none"), soft_wrap=True)
+    facts = {role: ", ".join(names) or "none" for role, names in roles.items()}
     if len(data) > 1:
-        promised = f"k {policy.protect.k}"
-        if isinstance(policy.protect.confidence, float):
-            promised += f", confidence {policy.protect.confidence:g}"
-        screen.print(Text.assemble("  ", (f"{'promised':18}", "dim"), f"{promised}; by {policy.method.name}"))
-    _make_key(screen, out, policy)
-    screen.print("These are guesses: read the comments in the file and correct it. Then:")
-    for command in _next(out, data):
-        screen.print(Text(f"  {command}", "bold"), soft_wrap=True)
+        sure = policy.protect.confidence
+        bound = f", confidence {sure:g}" if isinstance(sure, float) else ""
+        facts["promised"] = f"k {policy.protect.k}{bound}; by {policy.method.name}"
+    for name, said in facts.items():
+        line("  ", (f"{name:18}", "dim"), said)
+    _make_key(out, policy)
+    line("These are guesses: read the comments in the file and correct it. Then:")
+    where, tables = with_policy(out), [quoted(table) for table in data]
+    commands = [f"check {tables[-1]}"]
+    if len(tables) > 1:
+        commands += [f"rehearse {' '.join(tables)}", f"publish {tables[0]}"]
+    for command in commands:
+        line(f"  sequester {command}{where}", style="bold")
 
 
-def _next(out: Path, data: list[str]) -> list[str]:
-    """The commands that follow."""
-    from sequester.cli.series import quoted, with_policy
-
-    policy, tables = with_policy(out), [quoted(table) for table in data]
-    if len(tables) == 1:
-        return [f"sequester check {tables[0]}{policy}"]
-    return [
-        f"sequester check {tables[-1]}{policy}",
-        f"sequester rehearse {' '.join(tables)}{policy}",
-        f"sequester publish {tables[0]}{policy}",
-    ]
-
-
-def _make_key(screen: Console, out: Path, policy: Policy) -> None:
+def _make_key(out: Path, policy: Policy) -> None:
     """A series keeps who is who as keyed hashes: its key is there from the beginning, unless one is there already."""
-    from rich.text import Text
-
-    from sequester.cli.series import ledger_of
     from sequester.ledger.key import VARIABLE, Key
 
     place = ledger_of(out, policy).key
@@ -136,4 +111,4 @@ def _make_key(screen: Console, out: Path, policy: Policy) -> None:
         return
     Key.make(place)
     said = ", the key of its series: without it nobody is recognised in later releases. Keep it safe and private."
-    screen.print(Text.assemble("Made ", (str(place), "bold"), said))
+    line("Made ", (str(place), "bold"), said)

@@ -1,4 +1,4 @@
-"""`sequester ledger`: is the ledger of a series what was written, and copies of it."""
+"""`sequester ledger`: is the ledger of a series what was written, copies of it, and what happens beside releases."""
 
 from __future__ import annotations
 
@@ -7,43 +7,47 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sequester.cli.exits import BROKEN, UNDECIDED
-from sequester.cli.series import AcceptLoss, Folder, LedgerFile, PolicyOrNot
-from sequester.cli.terminal import Format
+from sequester.cli.help import BROKEN, INVALID, UNDECIDED, add
+from sequester.cli.options import AcceptLoss, Folder, Format, LedgerFile, PolicyOrNot, Shape, Which
+from sequester.cli.series import find_ledger, find_release, open_series, read_ledger
+from sequester.cli.terminal import line, print_json, progress, with_flags
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
     from sequester.ledger import Key, Place, Verification
+    from sequester.publish.life import Books, LifeStep
 
-VERIFY = """[bold]Examples[/bold]
-
-$ sequester ledger verify
-
-$ sequester ledger verify --ledger hospital.ledger --format json
+VERIFY = """
+ledger verify
+ledger verify --ledger hospital.ledger --format json
 """
-EXPORT = """[bold]Examples[/bold]
-
-$ sequester ledger export backup
+EXPORT = """
+ledger export backup
 """
-IMPORT = """[bold]Examples[/bold]
-
-$ sequester ledger import backup --ledger restored.ledger
-
+IMPORT = """
+ledger import backup --ledger restored.ledger
 $ SEQUESTER_KEY=... sequester ledger import backup --ledger restored.ledger --encrypted
 """
-DAMAGED = 6
+WITHDRAW = """
+ledger withdraw 3 -p policy.yaml --reason "wrong table" --plan
+ledger withdraw 3 -p policy.yaml --reason "wrong table"
+ledger withdraw 3 -p policy.yaml --undo
+"""
+CLOSE = """
+ledger close -p policy.yaml --reason "the study has ended"
+ledger close -p policy.yaml --undo
+"""
+PEOPLE = """
+ledger people mapping.csv --old old_id --new insurance_no -p policy.yaml --plan
+ledger people mapping.csv --old old_id --new insurance_no -p policy.yaml
+ledger people -p policy.yaml --undo
+"""
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to the application."""
-    from sequester.cli import life
-
-    commands = typer.Typer(no_args_is_help=True, help="The ledger of a series: verify or move it, close the series.")
-    commands.command("verify", epilog=VERIFY)(verify)
-    commands.command("export", epilog=EXPORT)(export)
-    commands.command("import", epilog=IMPORT)(import_)
-    life.register(commands)
-    app.add_typer(commands, name="ledger")
+Reason = Annotated[
+    str | None, typer.Option(help="Why, in your words: kept in the ledger, shown by `history`, never published.")
+]
+Undo = Annotated[bool, typer.Option("--undo", help="Undo it.")]
+OnlyPlan = Annotated[bool, typer.Option("--plan", help="Only say what would be done; nothing is changed.")]
 
 
 def verify(
@@ -51,14 +55,12 @@ def verify(
     ledger: LedgerFile = None,
     releases: Folder = None,
     accept_loss: AcceptLoss = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Check every hash, seal and count of a ledger, the release folders, and, with its policy, all releases anew.
 
     The exit code is 6 if the ledger or a release folder is not what was written, and 4 if an attack works.
     """
-    from sequester.cli.series import find_ledger
-    from sequester.cli.terminal import print_json, with_flags
     from sequester.ledger import Key, Ledger
 
     path = find_ledger(policy, ledger)
@@ -76,9 +78,9 @@ def verify(
     else:
         _show(path, verified, audit, audited=policy is not None)
         for stranger in strangers:
-            typer.echo(f"{folder / stranger} is not of Sequester's making.")
+            line(f"{folder / stranger} is not of Sequester's making.")
     if not verified.holds:
-        raise typer.Exit(DAMAGED)
+        raise typer.Exit(INVALID)
     if audit is not None and not audit.holds:
         raise typer.Exit(BROKEN if audit.findings else UNDECIDED)
 
@@ -87,12 +89,10 @@ def export(
     folder: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
     policy: PolicyOrNot = None,
     ledger: LedgerFile = None,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Write everything in a ledger to Parquet files. They are as private as the ledger; its key is not in them."""
-    from sequester.cli.series import find_ledger, read_ledger
-    from sequester.cli.summary import many
-    from sequester.cli.terminal import print_json
+    from sequester.policy.words import amount
 
     path = find_ledger(policy, ledger)
     with read_ledger(path) as opened:
@@ -101,8 +101,8 @@ def export(
     if format is Format.JSON:
         print_json({"ledger": str(path), "folder": str(folder), "releases": releases})
     else:
-        done = f"Exported {many(releases, 'release', 'releases')} to {folder}."
-        typer.echo(f"{done} It is as private as the ledger; the key is not in it.")
+        done = f"Exported {amount(releases, 'release')} to {folder}."
+        line(f"{done} It is as private as the ledger; the key is not in it.")
 
 
 def import_(
@@ -112,16 +112,14 @@ def import_(
     releases: Folder = None,
     encrypted: Annotated[bool, typer.Option("--encrypted", help="Encrypt the new ledger with its key.")] = False,
     accept_loss: AcceptLoss = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Make a new ledger of an export, after everything in it was verified and agrees with the release folders.
 
     The key must be beside the new ledger, as LEDGER.key, or in SEQUESTER_KEY.
     """
-    from sequester.cli.series import find_ledger
-    from sequester.cli.summary import many
-    from sequester.cli.terminal import print_json
     from sequester.ledger import Key, Ledger
+    from sequester.policy.words import amount
 
     path = find_ledger(policy, ledger)
     how: dict[str, Any] = {"encrypted": encrypted, "releases": releases, "accept_loss": accept_loss}
@@ -130,7 +128,70 @@ def import_(
     if format is Format.JSON:
         print_json({"ledger": str(path), "folder": str(folder), "releases": count})
     else:
-        typer.echo(f"Imported {many(count, 'release', 'releases')} into {path}.")
+        line(f"Imported {amount(count, 'release')} into {path}.")
+
+
+def withdraw(
+    release: Which,
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    reason: Reason = None,
+    undo: Undo = False,
+    plan: OnlyPlan = False,
+    format: Shape = Format.TEXT,
+) -> None:
+    """Withdraw a release that was published: its folder is set aside.
+
+    What it told stays known, and every later plan and audit counts it.
+    """
+
+    _refuse_reason(reason, undo=undo)
+    books = _books(policy, ledger, releases)
+    with read_ledger(books.place) as opened:
+        number = find_release(opened.releases(), release).number
+    _tell(books.withdraw(number, reason=reason, undo=undo, plan=plan), format)
+
+
+def close(
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    reason: Reason = None,
+    undo: Undo = False,
+    plan: OnlyPlan = False,
+    format: Shape = Format.TEXT,
+) -> None:
+    """Close a series: nothing more is planned or published in it. Audits, reports and `after` go on."""
+    _refuse_reason(reason, undo=undo)
+    _tell(_books(policy, ledger, releases).close(reason=reason, undo=undo, plan=plan), format)
+
+
+def people(
+    mapping: Annotated[
+        Path | None, typer.Argument(help="A table with the old and the new id of everybody.", show_default=False)
+    ] = None,
+    old: Annotated[str | None, typer.Option(help="Its column with the ids that people had.")] = None,
+    new: Annotated[str | None, typer.Option(help="Its column with the ids that they have from now on.")] = None,
+    policy: PolicyOrNot = None,
+    ledger: LedgerFile = None,
+    releases: Folder = None,
+    undo: Undo = False,
+    plan: OnlyPlan = False,
+    format: Shape = Format.TEXT,
+) -> None:
+    """Give people other ids, by a mapping: whoever was published stays who she was, under her new id.
+
+    The policy may name another `person` column with the next release.
+    """
+    if undo and (mapping is not None or old is not None or new is not None):
+        raise typer.BadParameter("needs no mapping: the last one is undone", param_hint="--undo")
+    if undo:
+        _tell(_books(policy, ledger, releases).undo_rename(plan=plan), format)
+        return
+    if mapping is None or old is None or new is None:
+        raise typer.BadParameter("name a mapping, and its columns with --old and --new", param_hint="MAPPING")
+    _tell(_books(policy, ledger, releases).rename(mapping, old=old, new=new, plan=plan), format)
 
 
 def _accept(path: Place, key: Key, folder: Path) -> None:
@@ -143,8 +204,6 @@ def _accept(path: Place, key: Key, folder: Path) -> None:
 
 
 def _audit(policy: Path, path: Place, folder: Path) -> Audit:
-    from sequester.cli.series import open_series
-    from sequester.cli.terminal import progress
     from sequester.policy import Policy
 
     series = open_series(path, Policy.load(policy), folder, begin=False)
@@ -168,29 +227,66 @@ def _brief(audit: Audit) -> dict[str, Any]:
 
 
 def _show(path: Place, verified: Verification, audit: Audit | None, *, audited: bool) -> None:
-    from rich.text import Text
+    from sequester.policy.words import amount
 
-    from sequester.cli.summary import many
-    from sequester.cli.terminal import console, with_flags
-
-    screen = console()
     for problem in verified.problems:
-        screen.print(Text.assemble(("wrong: ", "bold red"), with_flags(problem)), soft_wrap=True)
+        line(("wrong: ", "bold red"), with_flags(problem))
     if not verified.holds:
-        problems = many(len(verified.problems), "problem", "problems")
-        text = f": {problems}. Restore what is wrong from a backup or an export."
-        screen.print(Text.assemble((str(path), "bold"), text), soft_wrap=True)
+        problems = amount(len(verified.problems), "problem")
+        line((str(path), "bold"), f": {problems}. Restore what is wrong from a backup or an export.")
         return
-    releases = many(verified.releases, "release", "releases")
+    releases = amount(verified.releases, "release")
     what = f" is what was written: {releases}, {verified.people:,} people; so are the release folders."
-    screen.print(Text.assemble((str(path), "bold"), what), soft_wrap=True)
+    line((str(path), "bold"), what)
     if audit is not None and audit.holds:
-        screen.print(Text(f"No attack works on them together: {', '.join(audit.tried)} were tried.", "green"))
+        line(f"No attack works on them together: {', '.join(audit.tried)} were tried.", style="green")
     elif audit is not None and not audit.findings:
-        screen.print(Text(audit.verdict, "bold yellow"), soft_wrap=True)
+        line(audit.verdict, style="bold yellow")
     elif audit is not None:
-        attacks = many(len(audit.findings), "attack works", "attacks work")
+        attacks = "1 attack works" if len(audit.findings) == 1 else f"{len(audit.findings):,} attacks work"
         text = f"{audit.verdict} {attacks} on them together; see them with `sequester audit --ledger`."
-        screen.print(Text(text, "bold red"))
+        line(text, style="bold red")
     elif not audited:
-        screen.print(Text("The releases were not audited: that takes the policy.", "dim"))
+        line("The releases were not audited: that takes the policy.", style="dim")
+
+
+def _refuse_reason(reason: str | None, *, undo: bool) -> None:
+    if undo and reason is not None:
+        raise typer.BadParameter("is for what is done, not for undoing it; leave it out", param_hint="--reason")
+
+
+def _books(policy: Path | None, ledger: str | None, releases: Path | None) -> Books:
+    from sequester.ledger import Key
+    from sequester.publish.life import Books
+
+    place = find_ledger(policy, ledger)
+    return Books(place, Key.need(place), place.releases if releases is None else releases)
+
+
+def _tell(step: LifeStep, format: Format) -> None:
+    if format is Format.JSON:
+        print_json(step.to_dict() | {"notes": [with_flags(note) for note in step.notes]})
+        return
+    what = {
+        "closed": "closed",
+        "reopened": "open again",
+        "withdrawn": f"release {step.facts.get('number')} ({step.facts.get('name')}) withdrawn",
+        "restored": f"release {step.facts.get('number')} ({step.facts.get('name')}) no longer withdrawn",
+        "renamed": "people have other ids",
+    }[step.action]
+    planned = "" if step.done else " (planned, nothing was changed)"
+    line((step.series, "bold"), f": {what}{planned}.")
+    for note in step.notes:
+        line(f"  {with_flags(note[:1].upper() + note[1:])}.")
+
+
+commands = typer.Typer(no_args_is_help=True, help="The ledger of a series: verify or move it, close the series.")
+for command, examples in {
+    verify: VERIFY,
+    export: EXPORT,
+    import_: IMPORT,
+    withdraw: WITHDRAW,
+    close: CLOSE,
+    people: PEOPLE,
+}.items():
+    add(commands, command, examples)

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sequester.cli.series import Folder, LedgerFile, PolicyOrNot, Which
-from sequester.cli.terminal import Format
+from sequester.cli import terminal
+from sequester.cli.options import Folder, Format, LedgerFile, PolicyOrNot, Shape, Which
+from sequester.cli.series import find_ledger, find_release, folder_of, read_ledger
 
 if TYPE_CHECKING:
     from sequester.ledger import Entry, Ledger, Place
 
-EXAMPLES = """[bold]Examples[/bold]
-
-$ sequester report 2
-
+EXAMPLES = """
+report 2
 $ xdg-open $(sequester report 2026-q3 --ledger hospital.ledger)
-
-$ sequester report 3 --audience internal --data q1.csv --data q2.csv --data q3.csv
+report 3 --audience internal --data q1.csv --data q2.csv --data q3.csv
 """
 
 
@@ -29,11 +27,6 @@ class Audience(StrEnum):
 
     PUBLIC = "public"
     INTERNAL = "internal"
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the application."""
-    app.command("report", epilog=EXAMPLES)(report)
 
 
 def report(
@@ -55,18 +48,15 @@ def report(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is there.")] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Print where the report of a release is: one page that a browser shows and that needs nothing else.
 
     The public report is in the release folder; --out copies it. The internal one counts people and tells findings: it
     is made anew, beside the ledger or as --out, and only its owner may read it.
     """
-    from sequester.cli.series import find_ledger, find_release, folder_of, read_ledger, say
-    from sequester.cli.terminal import print_json
     from sequester.publish.files import write_text
     from sequester.publish.reporting import public_text
-    from sequester.visible import visible
 
     if data and audience is Audience.PUBLIC:
         raise typer.BadParameter("is for --audience internal: nothing public is made from tables", param_hint="--data")
@@ -85,13 +75,13 @@ def report(
     elif out is not None:
         page = write_text(out, text, force=force)
     if withdrawn is not None:
-        say(f"Release {entry.number} was withdrawn on {withdrawn.at[:10]}.")
+        terminal.say(f"Release {entry.number} was withdrawn on {withdrawn.at[:10]}.")
     if format is Format.JSON:
         since = None if withdrawn is None else withdrawn.at
         told = {"number": entry.number, "name": entry.name, "audience": audience.value}
-        print_json({**told, "report": str(page), "withdrawn": since})
+        terminal.print_json({**told, "report": str(page), "withdrawn": since})
     else:
-        typer.echo(visible(str(page)))
+        terminal.line(str(page))
 
 
 def _internal_place(ledger: Place, entry: Entry) -> Path:

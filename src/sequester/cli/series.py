@@ -3,141 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from sequester.cli.options import BEGIN, NO_POLICY
+from sequester.cli.terminal import say
 
 if TYPE_CHECKING:
     from sequester.ledger import Entry, Key, Ledger, Place
     from sequester.policy import Policy
     from sequester.publish.series import Series
 
-POLICIES = ("policy.yaml", "policy.yml")
-"""What a policy is called that need not be named, in the working folder."""
-
-
-def find_policy() -> Path | None:
-    """The policy of the working folder; None where there is none."""
-    here = [Path(name) for name in POLICIES if Path(name).exists()]
-    if len(here) > 1:
-        raise typer.BadParameter(f"{' and '.join(POLICIES)} are both here; say which with -p", param_hint="--policy")
-    return here[0] if here else None
-
-
-def need_policy(given: Path | None = None) -> Path:
-    """The policy that was named, or else that of the working folder."""
-    policy = find_policy() if given is None else given
-    if policy is None:
-        raise typer.BadParameter(f"{_NO_POLICY}; name it with -p, or begin one: {_BEGIN}", param_hint="--policy")
-    return policy
-
-
-def quoted(path: Path | str) -> str:
-    """As a shell takes it; a name that begins with a dash would be an option."""
-    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
-
-
-def with_policy(policy: Path) -> str:
-    """How the next command is told of a policy: not at all, where it finds it by itself."""
-    with contextlib.suppress(typer.BadParameter, OSError):
-        found = find_policy()
-        if found is not None and found.samefile(policy):
-            return ""
-    return f" -p {quoted(policy)}"
-
-
-def _policy_given(ctx: typer.Context, policy: Path | None) -> Path | None:
-    return policy if ctx.resilient_parsing else need_policy(policy)
-
-
-def _policy_if_any(ctx: typer.Context, policy: Path | None) -> Path | None:
-    """A ledger that was named speaks for itself: the policy here may be of another. (What is given is parsed first.)"""
-    return policy if policy or ctx.resilient_parsing or ctx.params.get("ledger") else find_policy()
-
-
-def _nothing() -> None:
-    """A policy that was not named; which one that is, is asked when all that was named is known."""
-
-
-def complete_release(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Numbers and names of releases for a shell, by the names of their folders: no ledger is opened for it."""
-    from sequester.cli.complete import releases_here
-
-    return releases_here(ctx.params.get("policy"), ctx.params.get("ledger"), ctx.params.get("releases"), incomplete)
-
-
-_HERE = "policy.yaml of this folder"
-_NO_POLICY = "there is no policy.yaml in this folder"
-_BEGIN = "`sequester init data.csv`"
-PolicyFile = Annotated[
-    Path,
-    typer.Option(
-        "--policy",
-        "-p",
-        help="The policy file.",
-        default_factory=_nothing,
-        callback=_policy_given,
-        show_default=_HERE,
-    ),
-]
-PolicyOrNot = Annotated[
-    Path | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        help="The policy file; the ledger is beside it.",
-        callback=_policy_if_any,
-        show_default=_HERE,
-    ),
-]
-LedgerFile = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
-        "-l",
-        help="The ledger of the series: a file, or postgresql://...",
-        show_default="SERIES.ledger beside the policy",
-    ),
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option("--releases", help="The folder of release folders.", show_default="releases beside the ledger"),
-]
-Which = Annotated[
-    str,
-    typer.Argument(help="The number or the name of a release.", show_default=False, autocompletion=complete_release),
-]
-Name = Annotated[str | None, typer.Option(help="The name of the release.", show_default="that of the file")]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, help="64 random bits that make the release repeatable; private.", show_default="random"),
-]
-Recipient = Annotated[str | None, typer.Option(help="Who the release is for.")]
-Purpose = Annotated[str | None, typer.Option(help="What the release is for.")]
-AcceptLoss = Annotated[
-    bool,
-    typer.Option(
-        "--accept-loss",
-        help="Record that what does not agree with the ledger (a folder, its head) is lost for good, and go on.",
-    ),
-]
-EverybodyIsNew = Annotated[
-    bool,
-    typer.Option("--everybody-is-new", help="Nobody in the table was published before, in this series or one like it."),
-]
-NoPrice = Annotated[
-    bool,
-    typer.Option(
-        "--no-price",
-        help="Do not tell what others would lose that might be made of the same table: it takes less time.",
-    ),
-]
 # Seconds to wait while another command has the ledger.
 _WAIT = 5.0
 # The seed tells the order of the rows, and the policy may name values.
@@ -163,7 +44,7 @@ def find_ledger(policy_file: Path | None, ledger: str | None) -> Place:
     if policy_file is None:
         if ledger is not None:
             return Place.of(ledger)
-        message = f"{_NO_POLICY}; say which series with its policy, -p, or its ledger, -l; or begin one: {_BEGIN}"
+        message = f"{NO_POLICY}; say which series with its policy, -p, or its ledger, -l; or begin one: {BEGIN}"
         raise typer.BadParameter(message, param_hint="--policy")
 
     return ledger_of(policy_file, Policy.load(policy_file), ledger)
@@ -266,13 +147,6 @@ def _copy(ledger: Place, to: Path, key: Key) -> None:
         opened.export(to.with_suffix(".export"))
     # Folders and head were looked at where the ledger is.
     Ledger.import_(to.with_suffix(".export"), to, key, accept_loss=True).close()
-
-
-def say(text: str) -> None:
-    """Something that is not the result."""
-    from sequester.visible import visible
-
-    sys.stderr.write(f"{visible(text)}\n")
 
 
 def find_release(entries: Sequence[Entry], which: str) -> Entry:

@@ -14,9 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
+import typer
 
+from sequester.cli.options import find_policy, quoted
+from sequester.cli.series import ledger_of
+from sequester.cli.terminal import console, grid, line, with_flags
+
+if TYPE_CHECKING:
     from sequester.ledger import Entry, Ledger, Place
     from sequester.policy import Policy
 
@@ -37,45 +41,31 @@ class Standing:
 
 def show_status(commands: Collection[str]) -> None:
     """Tell where the series of this folder stands; `commands` are those that there are."""
-    from rich.text import Text
-
-    from sequester.cli.summary import grid
-    from sequester.cli.terminal import console
-
     standing = _stand()
-    screen = console()
-    screen.print(Text(standing.title, "bold"))
+    line(standing.title, style="bold", wrap=True)
     if standing.facts:
-        facts = grid()
-        for name, text in standing.facts:
-            facts.add_row(Text(name, "dim"), Text(text))
-        screen.print()
-        screen.print(facts)
-    screen.print()
-    _show_commands(screen, [line for line in standing.commands if line[0].split()[0] in commands])
-    screen.print()
-    screen.print(Text("Every command: sequester --help. One of them: sequester plan --help.", "dim"), soft_wrap=True)
+        line()
+        console().print(grid(standing.facts))
+    line()
+    _show_commands([command for command in standing.commands if command[0].split()[0] in commands])
+    line()
+    line("Every command: sequester --help. One of them: sequester plan --help.", style="dim")
 
 
-def _show_commands(screen: Console, commands: Sequence[tuple[str, str]]) -> None:
+def _show_commands(commands: Sequence[tuple[str, str]]) -> None:
     """Each with what it does: beside it, or above it where that is too narrow."""
-    from rich.text import Text
-
-    lines = [(f"sequester {line}", why) for line, why in commands]
-    width = max((len(line) for line, _ in lines), default=0)
-    beside = all(width + len(why) + 5 <= screen.width for _, why in lines)
-    for line, why in lines:
+    shown = [(f"sequester {command}", why) for command, why in commands]
+    width = max((len(command) for command, _ in shown), default=0)
+    beside = all(width + len(why) + 5 <= console().width for _, why in shown)
+    for command, why in shown:
         if beside:
-            screen.print(Text.assemble("  ", (f"{line:{width}}", "bold"), (f"   {why}", "dim")), soft_wrap=True)
-            continue
-        screen.print(Text(f"  {why}", "dim"))
-        screen.print(Text(f"    {line}", "bold"), soft_wrap=True)
+            line("  ", (f"{command:{width}}", "bold"), (f"   {why}", "dim"))
+        else:
+            line(f"  {why}", style="dim", wrap=True)
+            line(f"    {command}", style="bold")
 
 
 def _stand() -> Standing:
-    import typer
-
-    from sequester.cli.series import find_policy, ledger_of
     from sequester.errors import PolicyError
     from sequester.policy import Policy
 
@@ -167,7 +157,6 @@ def _published(
 
 def _ended(ledger: Ledger) -> str | None:
     """Why nothing more is published in a series, if that is so."""
-    from sequester.cli.terminal import with_flags
     from sequester.errors import LedgerError
 
     try:
@@ -196,7 +185,6 @@ def _changes(ledger: Ledger, policy: Policy, entries: Sequence[Entry]) -> Iterat
 
 def _broken(policy: Policy, error: Exception) -> Standing:
     """What is wrong with the ledger, in a line, and which command says more."""
-    from sequester.cli.terminal import with_flags
     from sequester.errors import Busy, SequesterError
     from sequester.ledger.connection import Encrypted
 
@@ -301,12 +289,8 @@ def _listed(tables: Sequence[Path]) -> str:
 
 
 def _first(tables: Sequence[Path], *, otherwise: str = "data.csv") -> str:
-    from sequester.cli.series import quoted
-
     return quoted(tables[0]) if tables else otherwise
 
 
 def _waves(tables: Sequence[Path]) -> str:
-    from sequester.cli.series import quoted
-
     return " ".join(map(quoted, tables[:_MOST])) or "w1.csv w2.csv"

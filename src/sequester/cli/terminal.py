@@ -8,29 +8,47 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from sequester.errors import Problem, SequesterError
 from sequester.visible import visible, visible_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
+    from rich.table import Table
+
+    from sequester.report.blocks import Block, Grid
 
 _PACKAGE = Path(__file__).parent.parent
 # Arguments that errors of the library name; commands have options of the same names.
 _ARGUMENT = re.compile(r"\b(accept_loss|everybody_is_new|force|i_know_this_leaks|show_values|undo)=True\b")
+_FLAGS = {
+    "`folder=...`": "`--releases`",
+    "`source=...`": "`--data`",
+    "`population=...`": "`--population`",
+    "`registered=...`": "`--registered`",
+    "`target=...`": "`--target`",
+    "look ahead to see": "plan with --ahead to see",
+    "`audit.explain(1)`": "--explain 1",
+    "`audit.findings_table()` has": "--findings all.parquet writes",
+    "`audit.to_dict()`": "--format json",
+}
+_COLORS = {
+    "good": "bold green", "bad": "red", "faint": "dim", "kept": "green", "holds": "green", "safe": "green",
+    "finer": "green", "broken": "bold red", "coarser": "red", "undecided": "bold yellow",
+}  # fmt: skip
+_NUMBER = re.compile(r"[+-]?[\d,.]+ ?[%*+s]?|-")
+# Cells that are never broken, the length of a bar, and more than any terminal is wide.
+_SHORT, _BAR, _ENDLESS = 12, 24, 10_000
 
 
-class Format(str, Enum):  # noqa: UP042 - typer reads the values of a str enumeration
-    """How a result is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+Line = str | tuple[str, str]
+"""A part of a line: a text, or a text and how it looks."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -50,6 +68,131 @@ def console(*, stderr: bool = False) -> Console:
                 yield Segment(text if control else visible(text, lines=True), style, control)
 
     return Pipe(stderr=stderr, highlight=False, markup=False, soft_wrap=False)
+
+
+def line(*parts: Line, style: str = "", end: str = "\n", stderr: bool = False, wrap: bool = False) -> None:
+    """One line, which a terminal may break and nobody else does; with `wrap` words are broken as in a paragraph."""
+    from rich.text import Text
+
+    console(stderr=stderr).print(Text.assemble(*parts, style=style), soft_wrap=not wrap, end=end)
+
+
+def say(text: str) -> None:
+    """Something that is not the result."""
+    sys.stderr.write(f"{visible(text)}\n")
+
+
+def show_files(files: Iterable[Path]) -> None:
+    """Where the result is."""
+    line()
+    for file in files:
+        line(str(file), style="bold")
+
+
+def show_result(thing: object, screen: Console | None = None) -> None:
+    """Print what a notebook shows of the same thing."""
+    from sequester.report.results import blocks_of
+
+    show(blocks_of(thing), screen)
+
+
+def show(blocks: Iterable[Block], screen: Console | None = None) -> None:
+    """Print a result, block by block; what belongs to the one before stands right below it."""
+    from sequester.report.blocks import Bullets, Heading, Paragraph, Remark
+
+    screen = console() if screen is None else screen
+    before: Block | None = None
+    for block in blocks:
+        drawn = _drawn(block, screen)
+        if not drawn:
+            continue
+        titled = isinstance(before, Heading) and before.level > 1
+        alike = isinstance(block, Paragraph | Remark) and type(before) is type(block)
+        goes_on = alike or (isinstance(block, Paragraph) and block.lead)
+        goes_on |= isinstance(block, Bullets) and isinstance(before, Remark)
+        if before is not None and not titled and not goes_on:
+            screen.print()
+        for one in drawn:
+            screen.print(one, soft_wrap=isinstance(block, Heading | Remark))
+        before = block
+
+
+def _drawn(block: Block, screen: Console) -> list[Any]:
+    """What rich prints of a block; nothing of pictures, and of what only a page has to say."""
+    from rich.text import Text
+
+    from sequester.report import blocks
+
+    match block:
+        case blocks.Heading(text):
+            return [Text(text, "bold")]
+        case blocks.Paragraph(text, lead):
+            return [Text(with_flags(text), "dim" if lead else "")]
+        case blocks.Remark(text, tone) if tone != "private":
+            return [Text(with_flags(text), f"bold {_COLORS.get(tone, '')}".strip())]
+        case blocks.Bullets(items):
+            return [grid([("-", with_flags(item)) for item in items], padding=1)]
+        case blocks.Grid(heads, rows) if rows:
+            return [table(block) if any(heads) else grid(rows)]
+        case blocks.Bars(title, figures) if figures:
+            return [Text(title, "bold"), _bars(figures, screen)]
+    return []
+
+
+def grid(rows: Iterable[Sequence[Any]], *, padding: int = 3) -> Table:
+    """Names on the left, what they are on the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, show_header=False, pad_edge=False, padding=(0, padding, 0, 0))
+    drawn.add_column(style="dim", no_wrap=True)
+    drawn.add_column(overflow="fold")
+    for name, said in rows:
+        drawn.add_row(Text(_cell(name)), said if isinstance(said, Text) else Text(_cell(said)))
+    return drawn
+
+
+def table(block: Grid) -> Table:
+    """Columns with their heads; numbers stand right and are never broken."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for place, head in enumerate(block.heads):
+        cells = [_cell(row[place]) for row in block.rows]
+        right = any(map(_NUMBER.fullmatch, cells)) and all(_NUMBER.fullmatch(cell) or " " not in cell for cell in cells)
+        short = all(len(cell) <= _SHORT for cell in cells)
+        drawn.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=right or short)
+    for row, tone in zip_longest(block.rows, block.tones, fillvalue=""):
+        drawn.add_row(
+            *(Text(cell, _COLORS.get(cell, "")) for cell in map(_cell, row)), style=_COLORS.get(str(tone), "")
+        )
+    return drawn
+
+
+def fits(block: Grid) -> bool:
+    """Whether a table has room without breaking a cell."""
+    screen = console()
+    wanted = screen.measure(table(block), options=screen.options.update(max_width=_ENDLESS)).maximum
+    return wanted <= screen.width
+
+
+def _bars(figures: Mapping[str, float], screen: Console) -> Table:
+    from rich.text import Text
+
+    mark = "\u2501" if screen.encoding.startswith("utf") else "-"
+    highest = max(figures.values(), default=0) or 1.0
+    rows = []
+    for name, value in figures.items():
+        bar = mark * round(_BAR * value / highest)
+        rows.append((f"  {name}", Text.assemble(f"{_cell(value):>6}  ", (bar, "cyan"))))
+    return grid(rows)
+
+
+def _cell(value: Any) -> str:
+    from sequester.report.canvas import in_words
+
+    return "-" if value is None else in_words(value)
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -94,14 +237,7 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
             yield lambda stage, number, stages: None
             return
 
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
         name = TextColumn("{task.description:15}")
         columns = (SpinnerColumn(), name, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -119,18 +255,15 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
 def refuse_existing(out: Path, *, force: bool, option: str = "--out") -> None:
     """Say before the work, not after it, that its result has no place."""
     if out.exists() and not force:
-        import typer
-
         raise typer.BadParameter(f"{out} exists; --force replaces it, {option} names another place", param_hint=option)
 
 
 def with_flags(text: str) -> str:
     """What the library says, with options of a command in place of arguments: force=True is --force."""
     text = _ARGUMENT.sub(lambda argument: f"--{argument[1].replace('_', '-')}", text)
-    text = text.replace("`folder=...`", "`--releases`").replace("`source=...`", "`--data`")
-    text = text.replace("`population=...`", "`--population`").replace("`registered=...`", "`--registered`")
-    text = text.replace("`target=...`", "`--target`")
-    return text.replace("look ahead to see", "plan with --ahead to see")
+    for argument, option in _FLAGS.items():
+        text = text.replace(argument, option)
+    return text
 
 
 def report_error(error: SequesterError) -> None:

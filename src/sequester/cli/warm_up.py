@@ -6,26 +6,20 @@ from typing import Annotated
 
 import typer
 
-from sequester.cli.terminal import Format
+from sequester.cli.options import Format, Shape
+from sequester.cli.terminal import print_json, progress, say
 
-EXAMPLES = """[bold]Examples[/bold]
-
-$ sequester warm-up
-
+EXAMPLES = """
+warm-up
 $ NUMBA_CACHE_DIR=/opt/sequester/loops sequester warm-up --all
 """
-
-
-def register(app: typer.Typer) -> None:
-    """Add this command to the application."""
-    app.command("warm-up", epilog=EXAMPLES)(warm_up)
 
 
 def warm_up(
     everything: Annotated[
         bool, typer.Option("--all", help="Those of all methods, not only of anonymize and a series by pods.")
     ] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print the result.")] = Format.TEXT,
+    format: Shape = Format.TEXT,
 ) -> None:
     """Compile the inner loops, once on this machine; without this it happens when they are first used.
 
@@ -33,17 +27,14 @@ def warm_up(
     where nobody else can write to it.
     Two processes share the work, and what is there already is only looked at.
     """
-    import sys
-
-    from sequester.cli.terminal import print_json, progress
     from sequester.publish import warm_up as work
 
     with progress() as show:
         made = work.warm_up(everything=everything, done=show)
     if not made.kept:
-        sys.stderr.write(
+        say(
             "There is no folder to keep compiled loops in, so every process compiles them anew. "
-            "Set NUMBA_CACHE_DIR to one that you, and nobody else, can write to.\n"
+            "Set NUMBA_CACHE_DIR to one that you, and nobody else, can write to."
         )
     if format is Format.JSON:
         print_json({"prepared": list(made.names), "seconds": round(made.seconds, 1), "kept": made.kept})

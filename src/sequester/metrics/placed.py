@@ -11,8 +11,7 @@ from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
 from sequester.ingest.ends import domain_of
-from sequester.metrics.scale import scale_of
-from sequester.metrics.sketch import BoxSketch
+from sequester.metrics.sketch import BoxSketch, scale_of
 from sequester.policy.model import Policy
 
 _TICKS = 14

@@ -6,7 +6,7 @@ Sensitive values are named only where the policy names them, and no number of ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -20,13 +20,15 @@ from sequester.domain.hierarchy import EVERYTHING, MISSING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.ingest.published import Column, OpenedTable, PublishedClasses
 from sequester.metrics.loss import column_losses
-from sequester.metrics.scale import scale_of
 from sequester.policy.model import Policy
+from sequester.ticks import nice
 
 # More boxes are no picture; of more, some are taken in equal steps.
 _BOXES = 300
 _BARS = 12
 _SIZES = 12
+# Months up to which dates are counted by months, not by years.
+_MONTHS = 36
 OTHERS = "all others"
 
 Bar = tuple[str, float | None]
@@ -219,3 +221,40 @@ def _boxes(
     ]
     told = zip(*texts, classes[taken].tolist(), rows[taken].tolist(), strict=True)
     return BoxSketch((names[first], names[second]), tuple(told), len(boxes))
+
+
+@dataclass(frozen=True, eq=False)
+class ValueScale:
+    """An axis: `at` is where every leaf with a value begins, `wide` how far it reaches, `text` what a place is called.
+
+    `whole`: places are counted in whole steps, so that what lies between two of them ends one before the second.
+    """
+
+    at: NDArray[np.float64]
+    wide: float
+    text: Callable[[float], str]
+    whole: bool
+
+    def edges(self, most: int) -> list[float]:
+        """Round places that cover all leaves."""
+        low, high = float(self.at.min()), float(self.at.max()) + self.wide
+        return nice(low, high, most=most, least=1.0 if self.whole else 0.0)
+
+    def between(self, start: float, end: float) -> str:
+        """What a step is called."""
+        if not self.whole:
+            return f"{self.text(start)} to {self.text(end)}"
+        return self.text(start) if end - start <= 1 else f"{self.text(start)} to {self.text(end - 1)}"
+
+
+def scale_of(domain: Hierarchy) -> ValueScale:
+    """The axis of a domain of numbers or dates; dates lie by their months, or by their years where these are many."""
+    values = domain.values
+    if values.dtype.kind != "M":
+        whole = bool(np.all(values == np.round(values)))
+        return ValueScale(values.astype(np.float64), float(whole), lambda place: f"{place:.10g}", whole)
+    months = values.astype("datetime64[M]")
+    at = months.astype(np.int64) + (values - months).astype(np.int64) / 31
+    if at.max() - at.min() > _MONTHS:
+        return ValueScale(1970 + at / 12, 1 / 372, lambda place: f"{place:.0f}", True)
+    return ValueScale(at, 1 / 31, lambda place: str(np.datetime64(int(place), "M")), True)

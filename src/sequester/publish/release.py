@@ -159,7 +159,7 @@ class Release(Viewable):
 
     def dictionary(self) -> str:
         """What every column is and how to read a cell of it, as CSV; made from no cell."""
-        from sequester.report.dictionary import dictionary
+        from sequester.report.columns import dictionary
 
         return dictionary(self.policy, self.shown)
 

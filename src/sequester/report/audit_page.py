@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 from sequester.attacks.advice import Advice, advice, first_steps, without
 from sequester.attacks.audit import Audit
 from sequester.attacks.belief.informed import WHAT_THE_BOUND_IS, in_words
-from sequester.attacks.explain import Story
+from sequester.attacks.explain import Story, headline
 from sequester.attacks.exposed import Exposed, Tally, named_value
 from sequester.attacks.registry import attack_of
 from sequester.attacks.solvers.spread import BeliefSpread
+from sequester.attacks.target import Target
 from sequester.policy.words import amount, people, percent
-from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
+from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark, to_page
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, lines
-from sequester.report.page import wrap
+from sequester.report.results import believed, titled
 
 Audience = Literal["internal", "public"]
 
@@ -35,11 +37,13 @@ _PUBLIC = (
 )
 # Values that a picture shows; its table has them all.
 _BARS = 15
+# Findings and groups that are shown beside the page, and runs of rows of a target.
+_SHOWN, _RUNS = 20, 4
 
 
 def audit_page(audit: Audit, *, audience: Audience = "internal") -> str:
     """One HTML file that needs nothing else."""
-    return wrap(_title(audit), audit_blocks(audit) if audience == "internal" else public_blocks(audit))
+    return to_page(_title(audit), audit_blocks(audit) if audience == "internal" else public_blocks(audit))
 
 
 def audit_blocks(audit: Audit) -> list[Block]:
@@ -80,6 +84,71 @@ def exposed_blocks(audit: Audit) -> Iterator[Block]:
         yield Pictures(tuple(_pictures(audit.exposed)))
     yield Heading("What was tried")
     yield _tried(audit)
+
+
+def short_blocks(audit: Audit) -> Iterator[Block]:
+    """What a terminal and a notebook show: who is exposed, what was tried or undecided, and the worst findings."""
+    *undecided, exposed = audit.verdict.splitlines() if audit.target is None else [str(audit.target)]
+    yield from (Remark(line, "bad") for line in undecided)
+    yield Remark(exposed, "good" if audit.holds else "bad")
+    if audit.findings:
+        yield Remark(PRIVATE, "private")
+    yield from _short_tables(audit) if audit.target is None else _about_target(audit.target)
+    yield from titled("Notes", [*(f"not promised: {one}" for one in audit.untried if not one.give), *audit.notes])
+    if audit.belief:
+        yield _beliefs(audit)
+        for one in audit.belief:
+            yield Paragraph(believed(one.attribute, {"most": one.spread.most, "beyond": one.beyond}))
+            if one.informed is not None:
+                yield Paragraph(in_words(one.attribute, one.informed))
+    if audit.holds and audit.target is None:
+        yield Remark(_NOTHING, "good")
+    if audit.findings:
+        numbers = sorted(audit.worst(_SHOWN))
+        yield Heading("Findings")
+        yield Grid(("", ""), tuple((number, headline(audit.findings[number - 1])) for number in numbers), "Findings")
+        if len(audit.findings) > len(numbers):
+            more = len(audit.findings) - len(numbers)
+            yield Paragraph(f"... and {more:,} more; `audit.findings_table()` has all of them")
+        yield Paragraph("Tell one as a story with `audit.explain(1)`.", lead=True)
+
+
+def _short_tables(audit: Audit) -> Iterator[Block]:
+    rows = []
+    for name in audit.tried:
+        works = sum(finding.attack == name for finding in audit.findings)
+        tally = str(audit.exposed.by_attack[name]) if works else "safe"
+        rows.append((name, attack_of(name).adversary, audit.reached(name), works or "none", tally))
+    rows += [(name, attack_of(name).adversary, "", "", "undecided") for name in _undecided(audit)]
+    yield Grid(("attack", "adversary", "reached", "findings", ""), tuple(rows), "Attacks that were tried")
+    groups = [(per, which, str(tally)) for per, which, tally in audit.exposed.groups() if per != "attack"]
+    if groups:
+        yield Grid(("per", "", "exposed"), tuple(groups[:_SHOWN]), "Who is exposed")
+    if len(groups) > _SHOWN:
+        yield Paragraph(f"... and {len(groups) - _SHOWN:,} more, in `audit.to_dict()`")
+
+
+def _about_target(target: Target) -> Iterator[Block]:
+    """The rows that match a target, those excluded and why, and what is left."""
+    for seen in target.releases if target.left else ():
+        yield Heading(f"Release {seen.number} ({seen.name}): {seen.left} of {seen.rows} rows may be hers")
+        attacks = list(dict.fromkeys(by.attack for one in seen.matching for by in one.excluded))
+        rows = []
+        for one in seen.matching:
+            gone = {by.attack: -by.rows for by in one.excluded}
+            counts = (len(one.rows), *(gone.get(attack, "") for attack in attacks), one.left)
+            rows.append((*one.box, one.label, _runs(one.rows), *counts))
+        heads = (*target.columns, target.label, "rows", "match", *attacks, "left")
+        yield Grid(heads, tuple(rows), f"Rows of release {seen.number} that may be hers")
+        for one in seen.matching:
+            yield from (Paragraph(f"{by.attack}, {one.label}: {by}.", lead=True) for by in one.excluded)
+
+
+def _runs(rows: Sequence[int]) -> str:
+    """`1-3, 7`: places in the file, the first few."""
+    runs = [[row for _, row in run] for _, run in groupby(enumerate(rows), lambda pair: pair[1] - pair[0])]
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:_RUNS]]
+    return ", ".join([*shown, *(["..."] if len(runs) > _RUNS else [])])
 
 
 def public_blocks(audit: Audit) -> list[Block]:
@@ -268,28 +337,38 @@ def _belief(audit: Audit) -> Iterator[Block]:
         "value, and the share of the people of whom she is surer than .5, .7 and .9; then the same of the others when "
         "some people's values are known."
     )
-    rows, above = [], []
-    for one in audit.belief:
-        rows.append((one.attribute, "none", *_spread(one.spread)))
-        above.append(f"{one.attribute}: {people(one.beyond)} above the bound; {percent(one.spread.most)} at most.")
-        for share, carried in one.resilience.items():
-            if share:
-                rows.append((one.attribute, f"{100 * share:g}%", *_spread(carried.belief)))
-            if carried.lineage is not None:
-                rows.append((one.attribute, f"{100 * share:g}% and all pods", *_spread(carried.lineage)))
-        if one.informed is not None:
-            rows.append((one.attribute, "learnt from others", *_spread(one.informed.others)))
-            rows.append((one.attribute, "learnt from all", *_spread(one.informed.read)))
     over = [_over_releases(one.attribute, one.over, audit) for one in audit.belief if len(one.over) > 1]
     if over:
         yield Pictures(tuple(over))
-    heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
-    yield Grid(heads, tuple(rows), "Beliefs")
-    yield Bullets(tuple(above))
+    yield _beliefs(audit)
+    yield Bullets(
+        tuple(
+            f"{one.attribute}: {people(one.beyond)} above the bound; {percent(one.spread.most)} at most."
+            for one in audit.belief
+        )
+    )
     said = tuple(in_words(one.attribute, one.informed) for one in audit.belief if one.informed is not None)
     if said:
         yield Paragraph(WHAT_THE_BOUND_IS)
         yield Bullets(said)
+
+
+def _beliefs(audit: Audit) -> Grid:
+    """How sure somebody without prejudice could be, and how far knowing some people's values carries."""
+    rows = []
+    for one in audit.belief:
+        known = [("none", one.spread)]
+        for share, carried in one.resilience.items():
+            known += [(f"{100 * share:g}%", carried.belief)] if share else []
+            known += [] if carried.lineage is None else [(f"{100 * share:g}% and all pods", carried.lineage)]
+        if one.informed is not None:
+            known += [("learnt from others", one.informed.others), ("learnt from all", one.informed.read)]
+        for place, (values, spread) in enumerate(known):
+            above = (f"{100 * part:.1f}%" for part in spread.above)
+            figures = (f"{spread.most:.2f}", f"{spread.mean:.2f}", *above)
+            rows.append(("" if place else one.attribute, values, spread.people, *figures))
+    heads = ("about", "values known", "people", "largest", "mean", "above .5", "above .7", "above .9")
+    return Grid(heads, tuple(rows), "Beliefs")
 
 
 def _over_releases(attribute: str, over: Sequence[BeliefSpread], audit: Audit) -> Picture:
@@ -299,10 +378,6 @@ def _over_releases(attribute: str, over: Sequence[BeliefSpread], audit: Audit) -
         Trend("share above .9", tuple(one.above[2] for one in over)),
     ]
     return lines(f"How sure after each release: {attribute}", _release_names(audit), trends)
-
-
-def _spread(spread: BeliefSpread) -> tuple[Any, ...]:
-    return spread.people, *(round(number, 3) for number in (spread.most, spread.mean, *spread.above))
 
 
 def _untried(audit: Audit) -> Iterator[Block]:

@@ -1,20 +1,21 @@
-"""What a report consists of, before it is a page or a view in a notebook.
+"""What a result consists of, before it is a page, a view in a notebook, or lines on a terminal.
 
-A report is a list of blocks: frozen values that know nothing about where they are shown. `to_html` makes the inside of
-a page (`page.wrap` makes the page), `to_view` what a notebook shows.
+A result is a list of blocks: frozen values that know nothing about where they are shown. `to_page` makes a page of
+them that needs nothing else, `to_view` what a notebook shows; `cli.terminal.show` prints them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
 
-from sequester.report.canvas import Picture, in_words, table
+from sequester.report.canvas import Picture, in_words, page_style, table
+from sequester.report.charts import bars
 
-Tone = Literal["", "bad", "private"]
+Tone = Literal["", "good", "bad", "private"]
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,33 @@ class Cards:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: `kept` and `broken` are coloured, numbers stand right."""
+    """A table: `kept` and `broken` are coloured, numbers stand right. Without any head it is facts with their names.
+
+    `name` is for those who cannot see it; `good`, `bad` and `faint` rows are told apart on a terminal.
+    """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     name: str = ""
+    tones: tuple[Literal["", "good", "bad", "faint"], ...] = ()
+
+
+def facts(pairs: Iterable[tuple[str, Any]], name: str) -> Grid:
+    """Names and what they are; what is None or says nothing is left out."""
+    return Grid(("", ""), tuple((what, in_words(said)) for what, said in pairs if said not in (None, "")), name)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Figures by name, to be compared by eye."""
+
+    title: str
+    figures: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures side by side where there is room, each with its table behind it."""
+    """Pictures side by side where there is room, each with its table behind it. A terminal shows none."""
 
     pictures: tuple[Picture, ...]
 
@@ -66,30 +84,48 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that nobody may miss: a warning (`bad`), or that a page is to be kept private."""
+    """Something that nobody may miss: good news, a warning (`bad`), or that a page is to be kept private."""
 
     text: str
     tone: Tone = ""
 
 
-Block = Heading | Paragraph | Cards | Grid | Pictures | Bullets | Remark
+Block = Heading | Paragraph | Cards | Grid | Bars | Pictures | Bullets | Remark
+
+# A browser that keeps to this loads nothing and runs nothing, whatever else might stand in the page.
+_NOTHING = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def to_page(title: str, blocks: Sequence[Block], *, foot: str = "") -> str:
+    """One HTML file that needs nothing else, prints, and is read aloud in the right order.
+
+    Blocks up to the first heading below the title are its head, the others its main part.
+    """
+    cut = next((n for n, one in enumerate(blocks) if isinstance(one, Heading) and one.level > 1), len(blocks))
+    head, main = blocks[:cut], blocks[cut:]
+    private = any(isinstance(block, Remark) and block.tone == "private" for block in head)
+    footer = f"<footer>{escape(foot)}</footer>" if foot else ""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_NOTHING}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
+        + ('<meta name="robots" content="noindex">' if private else "")
+        + f"<title>{escape(title)}</title><style>{page_style()}</style></head>"
+        f'<body class="sq"><a class="jump" href="#main">Skip to the content</a>'
+        f'<header>{to_html(head)}</header><main id="main">{to_html(main)}</main>{footer}</body></html>\n'
+    )
+
+
+def to_view(blocks: Iterable[Block]) -> str:
+    """A part of somebody else's page, such as a notebook, with its style; headings there are its own."""
+    lowered = (Heading(one.text, one.level + 2) if isinstance(one, Heading) else one for one in blocks)
+    return f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(lowered)}</div>'
 
 
 def to_html(blocks: Iterable[Block]) -> str:
     """The inside of a page."""
     return "".join(_HTML[type(block)](block) for block in blocks)
-
-
-def to_view(blocks: Iterable[Block]) -> str:
-    """A part of somebody else's page, such as a notebook, with its style; headings there are its own."""
-    from sequester.report.style import page_style
-
-    return f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(_lowered(blocks))}</div>'
-
-
-def _lowered(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield Heading(block.text, block.level + 2) if isinstance(block, Heading) else block
 
 
 def _prose(text: str) -> str:
@@ -116,12 +152,8 @@ def _cards(block: Cards) -> str:
     return f'<ul class="cards">{"".join(cards)}</ul>'
 
 
-def _grid(block: Grid) -> str:
-    return table(block.heads, block.rows, name=block.name)
-
-
-def _pictures(block: Pictures) -> str:
-    return f'<div class="pictures">{"".join(picture.figure() for picture in block.pictures)}</div>'
+def _pictures(pictures: Iterable[Picture]) -> str:
+    return f'<div class="pictures">{"".join(picture.figure() for picture in pictures)}</div>'
 
 
 def _bullets(block: Bullets) -> str:
@@ -138,8 +170,11 @@ _HTML: dict[type, Callable[[Any], str]] = {
     Heading: _heading,
     Paragraph: _paragraph,
     Cards: _cards,
-    Grid: _grid,
-    Pictures: _pictures,
+    Grid: lambda block: table(block.heads, block.rows, name=block.name),
+    Bars: lambda block: _pictures(
+        [bars(block.title, list(block.figures), {block.title: list(block.figures.values())})]
+    ),
+    Pictures: lambda block: _pictures(block.pictures),
     Bullets: _bullets,
     Remark: _remark,
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sequester.report.canvas import (
     DASHES,
+    WIDE,
     WIDTH,
     Picture,
     at,
@@ -39,10 +40,10 @@ class Trend:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line through places: (x, y, what the place is)."""
+    """One line through places: (x, y)."""
 
     name: str
-    places: Sequence[tuple[float, float, str]]
+    places: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,7 @@ class _Frame:
         return self.bottom - (value - low) / ((high - low) or 1) * (self.bottom - self.top)
 
 
-def lines(
-    title: str, labels: Sequence[str], trends: Sequence[Trend], *, note: str = "", told: str = "", width: int = WIDTH
-) -> Picture:
+def lines(title: str, labels: Sequence[str], trends: Sequence[Trend], *, note: str = "", width: int = WIDTH) -> Picture:
     """Several series over releases, from zero up."""
     known = [value for trend in trends for value in trend.values if value is not None]
     ticks = nice(min(0.0, min(known, default=0)), max(known, default=1) or 1)
@@ -84,52 +83,35 @@ def lines(
         if not trend.required:
             drawn += [mark(number, *spot) for spot in spots if spot is not None]
     rows = tuple((label, *(trend.values[n] for trend in trends)) for n, label in enumerate(labels))
-    told = told or f"{title}: {_last_words(labels, trends)}."
+    told = f"{title}: {_last_words(labels, trends)}."
     heads = ("release", *(trend.name for trend in trends))
     return Picture(title, told, width, int(frame.bottom) + 26, "".join(drawn), heads, rows, note)
 
 
-def curves(
-    title: str,
-    found: Sequence[Curve],
-    *,
-    x_name: str,
-    y_name: str,
-    note: str = "",
-    width: int = WIDTH,
-) -> Picture:
-    """Lines through places with two numbers each, such as loss against protection; every place is named."""
-    xs = [x for curve in found for x, _, _ in curve.places]
-    ys = [y for curve in found for _, y, _ in curve.places]
+def curves(title: str, found: Sequence[Curve], *, x_name: str, y_name: str, note: str = "") -> Picture:
+    """Lines through places with two numbers each, such as loss against protection."""
+    xs = [x for curve in found for x, _ in curve.places]
+    ys = [y for curve in found for _, y in curve.places]
     across, up = nice(min(xs, default=0), max(xs, default=1)), nice(min(0.0, min(ys, default=0)), max(ys, default=1))
-    samples, high = legend([(_sample(n, False), curve.name) for n, curve in enumerate(found)], width)
+    samples, high = legend([(_sample(n, False), curve.name) for n, curve in enumerate(found)], WIDE)
     frame = _Frame(
-        _left(up), width - _RIGHT - 8, high + _TOP + 16, high + _TOP + 16 + _TALL,
+        _left(up), WIDE - _RIGHT - 8, high + _TOP + 16, high + _TOP + 16 + _TALL,
         (across[0], across[-1]), (up[0], up[-1]),
     )  # fmt: skip
     drawn = [samples, at(6, high + _TOP + 2, y_name, "s"), _levels(frame, up)]
     drawn += [at(frame.x(tick), frame.bottom + 17, in_words(tick), "s m") for tick in across]
     drawn.append(at((frame.left + frame.right) / 2, frame.bottom + 36, x_name, "s m"))
     for number, curve in enumerate(found):
-        spots = [(frame.x(x), frame.y(y)) for x, y, _ in curve.places]
+        spots = [(frame.x(x), frame.y(y)) for x, y in curve.places]
         drawn.append(_path(number, spots))
         drawn += [mark(number, *spot) for spot in spots]
-        drawn += [_beside(spot, name, width) for spot, (_, _, name) in zip(spots, curve.places, strict=True) if name]
-    rows = tuple((curve.name, name, x, y) for curve in found for x, y, name in curve.places)
+    rows = tuple((curve.name, x, y) for curve in found for x, y in curve.places)
     told = f"{title}: {y_name} against {x_name} for " + ", ".join(curve.name for curve in found) + "."
-    return Picture(
-        title, told, width, int(frame.bottom) + 46, "".join(drawn), ("series", "which", x_name, y_name), rows, note
-    )
+    return Picture(title, told, WIDE, int(frame.bottom) + 46, "".join(drawn), ("series", x_name, y_name), rows, note)
 
 
 def bars(
-    title: str,
-    names: Sequence[str],
-    series: Mapping[str, Sequence[float | None]],
-    *,
-    head: str = "",
-    note: str = "",
-    width: int = WIDTH,
+    title: str, names: Sequence[str], series: Mapping[str, Sequence[float | None]], *, head: str = "", note: str = ""
 ) -> Picture:
     """Bars that lie, one per name and series; the second series is hatched, and all end with their number."""
     many = len(series)
@@ -139,9 +121,9 @@ def bars(
     # Patterns are found by their ids, which must be those of this picture alone.
     own = hashlib.sha256(f"{title}\0{names}\0{series}".encode()).hexdigest()[:8]
     items = [(_bar(n, (0, 0, 28, 12), "", own), name) for n, name in enumerate(series)] if many > 1 else []
-    samples, top = legend(items, width)
-    left = min(max((width_of(short(name, 22)) for name in names), default=0) + 14, width * 0.42)
-    room = width - left - _RIGHT - max((width_of(in_words(value)) for value in known), default=20)
+    samples, top = legend(items, WIDTH)
+    left = min(max((width_of(short(name, 22)) for name in names), default=0) + 14, WIDTH * 0.42)
+    room = WIDTH - left - _RIGHT - max((width_of(in_words(value)) for value in known), default=20)
     step = high * many + 9
     drawn, y = [_hatches(many, own), samples], top + 4
     for place_of, name in enumerate(names):
@@ -159,23 +141,16 @@ def bars(
     drawn.append(line(left, top + 2, left, y - 4, "axis"))
     rows = tuple((name, *(values[n] for values in series.values())) for n, name in enumerate(names))
     told = f"{title}: {len(names)} bars" + (f" for each of {', '.join(series)}" if many > 1 else "") + "."
-    return Picture(title, told, width, int(y) + 4, "".join(drawn), (head or "value", *series), rows, note)
+    return Picture(title, told, WIDTH, int(y) + 4, "".join(drawn), (head or "value", *series), rows, note)
 
 
 def histogram(
-    title: str,
-    labels: Sequence[str],
-    counts: Sequence[float],
-    *,
-    x_name: str,
-    y_name: str,
-    note: str = "",
-    width: int = WIDTH,
+    title: str, labels: Sequence[str], counts: Sequence[float], *, x_name: str, y_name: str, note: str = ""
 ) -> Picture:
     """Columns that stand side by side, such as classes by their size; `labels` name the bins from left to right."""
     ticks = nice(0, max([*counts, 1]))
     frame = _Frame(
-        _left(ticks), width - _RIGHT, _TOP + 18, _TOP + 18 + _TALL, (-0.5, len(counts) - 0.5), (0, ticks[-1])
+        _left(ticks), WIDTH - _RIGHT, _TOP + 18, _TOP + 18 + _TALL, (-0.5, len(counts) - 0.5), (0, ticks[-1])
     )
     drawn = [at(6, 14, y_name, "s"), _levels(frame, ticks)]
     wide = (frame.right - frame.left) / max(len(counts), 1)
@@ -188,7 +163,7 @@ def histogram(
     top = max(range(len(counts)), key=lambda n: counts[n], default=None)
     told = f"{title}: {y_name} by {x_name}" + ("." if top is None else f", most at {labels[top]}.")
     rows = tuple(zip(labels, counts, strict=True))
-    return Picture(title, told, width, int(frame.bottom) + 46, "".join(drawn), (x_name, y_name), rows, note)
+    return Picture(title, told, WIDTH, int(frame.bottom) + 46, "".join(drawn), (x_name, y_name), rows, note)
 
 
 def _sample(number: int, required: bool) -> str:
@@ -238,14 +213,6 @@ def _under(frame: _Frame, labels: Sequence[tuple[int, str]]) -> list[str]:
         at(frame.x(n), frame.bottom + 17, short(label, 30), "s m")
         for n, label in shown
     ]  # fmt: skip
-
-
-def _beside(spot: tuple[float, float], name: str, width: float) -> str:
-    """A name beside a spot, on the side where there is room."""
-    x, y = spot
-    if x + 8 + width_of(name, 12) > width - 4:
-        return at(x - 8, y - 7, name, "s e")
-    return at(x + 7, y - 7, name, "s")
 
 
 def _last_words(labels: Sequence[str], trends: Sequence[Trend]) -> str:

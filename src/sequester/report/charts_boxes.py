@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sequester.report.canvas import WIDE, WIDTH, Picture, at, in_words, legend, line, rect, short, width_of
+
+if TYPE_CHECKING:
+    from sequester.metrics.placed import MapAxis, PlacedBox
 
 _Scale = Callable[[float], float]
 
 
-@dataclass(frozen=True)
-class Ruler:
-    """One side of a map: what it is, and its marks from `low` to `high`, each with a text."""
-
-    name: str
-    low: float
-    high: float
-    ticks: Sequence[tuple[float, str]]
-
-
-@dataclass(frozen=True)
-class Area:
-    """A box on a map; `x` and `y` are its ends, and `told` what it is."""
-
-    x: tuple[float, float]
-    y: tuple[float, float]
-    told: str = ""
-
-
 def box_map(
     title: str,
-    areas: Sequence[Area],
-    beneath: Sequence[Area],
-    rulers: tuple[Ruler, Ruler],
+    areas: Sequence[PlacedBox],
+    beneath: Sequence[PlacedBox],
+    rulers: tuple[MapAxis, MapAxis],
     *,
     names: tuple[str, str] = ("this release", "the release before"),
     note: str = "",
@@ -67,12 +51,11 @@ def heat(
     *,
     head: str = "",
     note: str = "",
-    width: int = WIDTH,
 ) -> Picture:
     """A square per row and column, the fuller the larger its number, which stands in it; one row is a strip."""
     most = max((value for row in values for value in row if value is not None), default=1) or 1
-    left = min(max((width_of(short(name, 20)) for name in names), default=0) + 14, width * 0.4)
-    wide = (width - left - 8) / max(len(columns), 1)
+    left = min(max((width_of(short(name, 20)) for name in names), default=0) + 14, WIDTH * 0.4)
+    wide = (WIDTH - left - 8) / max(len(columns), 1)
     fits = wide >= 40
     drawn = [
         at(left + (n + 0.5) * wide, 16, short(text, int(wide / 7.5)), "s m")
@@ -93,10 +76,10 @@ def heat(
             drawn.append(at(x + wide / 2, y + 15.5, in_words(value), "m") if fits else "")
     rows = tuple((name, *row) for name, row in zip(names, values, strict=True))
     told = f"{title}: {len(names)} rows by {len(columns)} columns, up to {in_words(most)}."
-    return Picture(title, told, width, 34 + 26 * len(names), "".join(drawn), (head, *columns), rows, note)
+    return Picture(title, told, WIDTH, 34 + 26 * len(names), "".join(drawn), (head, *columns), rows, note)
 
 
-def _scale(ruler: Ruler, start: float, end: float) -> _Scale:
+def _scale(ruler: MapAxis, start: float, end: float) -> _Scale:
     long = (ruler.high - ruler.low) or 1
     return lambda value: start + (value - ruler.low) / long * (end - start)
 
@@ -108,7 +91,7 @@ def _layer(drawn: list[str]) -> list[str]:
     return [f'<g fill-opacity="{faint:.3g}" stroke-width="{thin}">', *drawn, "</g>"]
 
 
-def _area(area: Area, x: _Scale, y: _Scale, kind: str) -> str:
+def _area(area: PlacedBox, x: _Scale, y: _Scale, kind: str) -> str:
     left, top = x(area.x[0]), y(area.y[1])
     return rect(left, top, max(x(area.x[1]) - left, 2), max(y(area.y[0]) - top, 2), kind, area.told)
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sequester.policy.words import people, percent
 from sequester.report import parts
 from sequester.report.audit_page import story_blocks
-from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark
+from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark, to_page
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, lines
 from sequester.report.charts_boxes import heat
 from sequester.report.charts_flow import Stage, flow
-from sequester.report.page import wrap
 from sequester.report.parts import Told
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def internal_page(inside: Inside) -> str:
     """The page."""
     facts = inside.facts
     title = f"{facts['series']}, release {facts['number']}: {facts['name']} (internal)"
-    return wrap(title, internal_blocks(inside), foot=f"Made with Sequester {facts['sequester']}. Keep private.")
+    return to_page(title, internal_blocks(inside), foot=f"Made with Sequester {facts['sequester']}. Keep private.")
 
 
 def internal_blocks(inside: Inside) -> list[Block]:

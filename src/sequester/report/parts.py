@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sequester.attacks.registry import attack_of
-from sequester.policy.describe import knows, promises, treatment, unpromised
+from sequester.policy.describe import treatment, unpromised
 from sequester.policy.words import listed
 from sequester.report.blocks import Block, Bullets, Grid, Heading, Paragraph
 from sequester.report.canvas import Picture
 from sequester.report.charts import Trend, bars, histogram, lines
-from sequester.report.charts_boxes import Area, Ruler, box_map, heat
+from sequester.report.charts_boxes import box_map, heat
+from sequester.report.results import promised_blocks
 
 if TYPE_CHECKING:
-    from sequester.metrics.placed import BoxMap, MapAxis, PlacedBox
+    from sequester.metrics.placed import BoxMap
     from sequester.metrics.sketch import Sketch
     from sequester.policy.model import Policy
 
@@ -46,13 +47,7 @@ def promised(policy: Policy) -> Iterator[Block]:
         f"{known}{hidden}. Each sentence below was tried on exactly these rows before anybody could see them; what was "
         "required and what was reached stands under What was tried."
     )
-    groups: dict[tuple[str, str], list[str]] = {}
-    for promise in promises(policy):
-        groups.setdefault((promise.against, promise.about), []).append(str(promise))
-    for (against, about), words in groups.items():
-        of = "by this release" if about == "each release" else "by this and all earlier releases together"
-        yield Heading(f"Against {_an(against)} who {knows(against)}: {of}", 3)
-        yield Bullets(tuple(words))
+    yield from promised_blocks(policy)
     yield Heading("What is not promised")
     yield Bullets(tuple(unpromised(policy)))
     ordinary = {name: one.ordinary for name, one in policy.sensitive.items() if one.ordinary}
@@ -63,10 +58,6 @@ def promised(policy: Policy) -> Iterator[Block]:
             "these; how surely that can be told is not bounded."
         )
         yield Bullets(tuple(f"{name}: {listed(values)}" for name, values in ordinary.items()))
-
-
-def _an(name: str) -> str:
-    return {"lifetime": "somebody"}.get(name, f"an {name}" if name[0] in "aeiou" else f"a {name}")
 
 
 def tried(facts: Mapping[str, Any]) -> Iterator[Block]:
@@ -226,17 +217,9 @@ def mapped(boxes: BoxMap, shown: int, of: int, before: str) -> Picture:
     )
     return box_map(
         f"Boxes over {boxes.x.name} and {boxes.y.name}",
-        [_area(box) for box in boxes.now],
-        [_area(box) for box in boxes.before],
-        (_ruler(boxes.x), _ruler(boxes.y)),
+        boxes.now,
+        boxes.before,
+        (boxes.x, boxes.y),
         names=("this release", before),
         note=note,
     )
-
-
-def _area(box: PlacedBox) -> Area:
-    return Area(box.x, box.y, box.told)
-
-
-def _ruler(axis: MapAxis) -> Ruler:
-    return Ruler(axis.name, axis.low, axis.high, axis.ticks)

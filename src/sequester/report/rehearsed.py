@@ -5,16 +5,19 @@ Made from the plain values of a rehearsal: counts and shares, names of columns a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from sequester.report.blocks import Block, Bullets, Grid, Paragraph, Pictures
+from sequester.policy.words import amount
+from sequester.report.blocks import Block, Bullets, Grid, Heading, Paragraph, Pictures, Remark
 from sequester.report.canvas import WIDE, Picture, at
 from sequester.report.charts import Curve, Trend, curves, lines
 
 # Lines of one picture that can be told apart.
 _MOST = 8
+# Waves whose losses are shown one by one.
+_WAVES = 8
 _GAP = 40
 
 
@@ -36,65 +39,87 @@ def pictures(told: Mapping[str, Any]) -> tuple[Picture, ...]:
     return _frontier(told) if told["varied"] else _over_waves(told)
 
 
-def blocks(told: Mapping[str, Any]) -> tuple[Block, ...]:
-    """The whole rehearsal."""
+def rehearsal_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
+    """The whole rehearsal: every variant, why others were not tried, where the loss is, and which one to take."""
+    sizes = ", ".join(f"{wave['records']:,}" for wave in told["waves"])
+    waves = amount(len(told["waves"]), "wave")
+    yield Heading(f"{told['series']}: {waves} of {sizes} records, rehearsed in {told['seconds']:.0f} s.", 1)
+    yield Pictures(pictures(told))
+    tried = [trial for trial in told["trials"] if trial["waves"]]
+    best = None if told["recommendation"] is None else told["recommendation"]["name"]
+    tones = tuple(_tone(trial, best) for trial in tried)
+    # Of counts only those that somebody has.
+    counts = {"distorted": "values off", "waiting": "wait", "kept": "kept", "left_out": "left out"}
+    used = {name: title for name, title in counts.items() if any(trial[name] for trial in tried)}
+    by_wave = () if told["varied"] else ("NCP by wave",)
+    heads = ("variant", "NCP", "AIL", "decoys", *used.values(), "exposed", "certain", "processor", *by_wave)
+    rows = tuple((*_point(trial), *_row(trial, used), *map(_by_wave, [trial] * len(by_wave))) for trial in tried)
+    yield Grid((*told["varied"], *heads), rows, "Variants", tones)
+    for trial in told["trials"]:
+        if trial["why"] is not None:
+            yield Paragraph(f"{_named(trial)}: {trial['why']}", lead=True)
+    yield Heading("Loss by column (mean NCP)")
+    columns = tuple(
+        (*_point(trial), trial["name"], *(f"{loss:.3f}" for loss in trial["columns"].values())) for trial in tried
+    )
+    yield Grid((*told["varied"], "variant", *told["columns"]), columns, "Loss by column", tones)
+    yield from _advice(told)
+
+
+def _advice(told: Mapping[str, Any]) -> Iterator[Block]:
     advice = told["recommendation"]
-    said = "No variant holds in every wave." if advice is None else f"Recommended: {advice['name']}."
-    reasons = () if advice is None else (Bullets((*advice["reasons"], f"The rule: {advice['rule']}.")),)
-    return (
-        Paragraph(said),
-        *reasons,
-        Pictures(pictures(told)),
-        Grid(*trials_table(told), name="variants"),
-        Grid(*columns_table(told), name="loss by column"),
-    )
+    less = dict.fromkeys(one["name"] for one in told["trials"] if one["holds"] and not one["promises_as_much"])
+    if less and not told["varied"]:
+        yield Paragraph(f"Promise less than the policy, and are not recommended: {', '.join(less)}.", lead=True)
+    if advice is not None:
+        yield Remark(f"Recommended: {advice['name']}.", "good")
+        yield Bullets(tuple(advice["reasons"]))
+        yield Paragraph(f"The rule: {advice['rule']}.", lead=True)
+    elif less:
+        yield Paragraph("Every variant that holds promises less than the policy: none is recommended.")
+    else:
+        yield Remark("No variant keeps what the policy promises in every wave.", "bad")
 
 
-def trials_table(told: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Heads and rows: every variant, its losses, and who is not in it or exposed."""
-    heads = (
-        *told["varied"], "variant", "NCP", "AIL", "decoys %", "values off", "wait", "kept", "left out", "exposed",
-        "certain", "seconds", "why not",
-    )  # fmt: skip
-    return heads, tuple(_trial_row(told, trial) for trial in told["trials"])
+def _tone(trial: Mapping[str, Any], best: str | None) -> Literal["", "good", "bad", "faint"]:
+    if trial["naive"]:
+        return "bad"
+    return "good" if _named(trial) == best else "" if trial["holds"] and trial["promises_as_much"] else "faint"
 
 
-def columns_table(told: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """Heads and rows: mean NCP of every column by every variant that was published at all."""
-    rows = [
-        (*(trial["point"][name] for name in told["varied"]), trial["name"], *map(_digits, trial["columns"].values()))
-        for trial in told["trials"]
-        if trial["waves"]
-    ]
-    return (*told["varied"], "variant", *told["columns"]), tuple(rows)
+def _named(trial: Mapping[str, Any]) -> str:
+    point = ", ".join(f"{name} {value:g}" for name, value in trial["point"].items())
+    return f"{trial['name']} ({point})" if point else str(trial["name"])
 
 
-def _trial_row(told: Mapping[str, Any], trial: Mapping[str, Any]) -> tuple[Any, ...]:
-    named = (*(trial["point"][name] for name in told["varied"]), trial["name"])
-    if not trial["waves"]:
-        return (*named, *[None] * 10, trial["why"])
+def _point(trial: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{value:g}" for value in trial["point"].values())
+
+
+def _row(trial: Mapping[str, Any], counts: Iterable[str]) -> tuple[Any, ...]:
     last = trial["waves"][-1]
-    return (
-        *named,
-        _digits(trial["ncp"]),
-        _digits(trial["ail"]),
-        _digits(100 * trial["decoys"], 1),
-        trial["distorted"],
-        trial["waiting"],
-        trial["kept"],
-        trial["left_out"],
-        last["exposed"],
-        last["certain"],
-        trial["seconds"],
-        trial["why"],
-    )
+    name = f"{trial['name']} (stopped)" if trial["why"] is not None else trial["name"]
+    losses = (f"{trial['ncp']:.3f}", f"{trial['ail']:.3f}", f"{100 * trial['decoys']:.1f}%")
+    more = "+" if last["at_least"] else ""
+    exposed = (f"{last['exposed']:,}{more}", f"{last['certain']:,}{more}") if last["exposed"] else ("nobody", "")
+    return name, *losses, *(trial[count] for count in counts), *exposed, f"{trial['seconds']:.1f} s"
+
+
+def _by_wave(trial: Mapping[str, Any]) -> str:
+    losses = [f"{wave['ncp']:.2f}".removeprefix("0") for wave in trial["waves"]]
+    if len(losses) > _WAVES:
+        losses = [*losses[: _WAVES // 2], "...", *losses[-_WAVES // 2 :]]
+    return " ".join(losses)
 
 
 def _over_waves(told: Mapping[str, Any]) -> tuple[Picture, ...]:
     labels = [wave["name"] for wave in told["waves"]]
     published = [trial for trial in told["trials"] if trial["waves"]]
     shown = published[:_MOST]
-    trends = [Trend(trial["name"], _by_wave(trial, "ncp", len(labels)), required=trial["naive"]) for trial in shown]
+    trends = []
+    for trial in shown:
+        losses = [wave["ncp"] for wave in trial["waves"]]
+        trends.append(Trend(trial["name"], [*losses, *[None] * (len(labels) - len(losses))], required=trial["naive"]))
     more = f"; {len(published) - _MOST} more in the table" if len(published) > _MOST else ""
     note = f"NCP by wave, 0: nothing is lost, 1: everything; without marks: no memory, which exposes people{more}"
     loss = lines("What each way to publish would lose", labels, trends, note=note, width=WIDE)
@@ -120,30 +145,21 @@ def _frontier(told: Mapping[str, Any]) -> tuple[Picture, ...]:
     note = f"mean NCP over the waves, against {across}"
     if len(found) > _MOST:
         note += f"; {len(found) - _MOST} more lines in the table"
-    loss = curves("What more protection costs", found[:_MOST], x_name=across, y_name="NCP", note=note, width=WIDE)
+    loss = curves("What more protection costs", found[:_MOST], x_name=across, y_name="NCP", note=note)
     exposed = _curves(naive, across, others, lambda trial: _share(trial["waves"][-1], "exposed"))
     title = "Whom naive releases would expose"
     note = "% of everybody published, above what is promised, if each wave is anonymized on its own"
-    return loss, curves(title, exposed[:_MOST], x_name=across, y_name="%", note=note, width=WIDE)
+    return loss, curves(title, exposed[:_MOST], x_name=across, y_name="%", note=note)
 
 
 def _curves(trials: Sequence[Mapping[str, Any]], across: str, others: Sequence[str], y: Any) -> list[Curve]:
     """One line per variant and combination of what else is varied."""
-    groups: dict[str, list[tuple[float, float, str]]] = {}
+    groups: dict[str, list[tuple[float, float]]] = {}
     for trial in trials:
         name = ", ".join([trial["name"], *(f"{other} {trial['point'][other]:g}" for other in others)])
-        groups.setdefault(name, []).append((trial["point"][across], y(trial), ""))
+        groups.setdefault(name, []).append((trial["point"][across], y(trial)))
     return [Curve(name, sorted(places)) for name, places in groups.items()]
-
-
-def _by_wave(trial: Mapping[str, Any], key: str, waves: int) -> list[float | None]:
-    values = [wave[key] for wave in trial["waves"]]
-    return [*values, *[None] * (waves - len(values))]
 
 
 def _share(wave: Mapping[str, Any], key: str) -> float:
     return 100 * float(wave[key]) / max(int(wave["everybody"]), 1)
-
-
-def _digits(number: float, digits: int = 3) -> float:
-    return float(round(number, digits))

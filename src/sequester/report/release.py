@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sequester.report import parts
-from sequester.report.blocks import Block, Cards, Grid, Heading, Paragraph, Pictures, Remark
-from sequester.report.page import wrap
+from sequester.report.blocks import Block, Cards, Grid, Heading, Paragraph, Pictures, Remark, to_page
 from sequester.report.parts import Told
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def release_page(
     # Of several files release.json has the digests.
     digest = None if isinstance(data, list) else facts.get("digests", {}).get(data)
     made = f"Made with Sequester {facts['sequester']}."
-    return wrap(title_of(facts), blocks, foot=f"{made} SHA-256 of the data: {digest}" if digest else made)
+    return to_page(title_of(facts), blocks, foot=f"{made} SHA-256 of the data: {digest}" if digest else made)
 
 
 def title_of(facts: Mapping[str, Any]) -> str:

@@ -10,10 +10,11 @@ from sequester.policy.model import Policy
 from sequester.policy.words import amount
 from sequester.publish.rehearsing.recommend import Recommendation, choose, recommend
 from sequester.publish.rehearsing.trial import Trial
+from sequester.viewable import Viewable
 
 
 @dataclass(frozen=True, repr=False)
-class Rehearsal:
+class Rehearsal(Viewable):
     """A series of past waves by several methods and settings; nothing of it was published.
 
     waves    their names, and `people` how many records each has
@@ -101,9 +102,3 @@ class Rehearsal:
         advice = self.recommendation
         said = "none recommended" if advice is None else f"recommended: {advice.name}"
         return f"<Rehearsal of {amount(len(self.waves), 'wave')}: {held} of {tried} variants hold, {said}>"
-
-    def _repr_html_(self) -> str:
-        from sequester.report.blocks import to_view
-        from sequester.report.rehearsed import blocks
-
-        return to_view(blocks(self.to_dict()))
