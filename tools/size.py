@@ -38,14 +38,14 @@ ROOMS = {
     "promises": Room(("guarantees",), 800, 940),
     "history": Room(("history",), 1300, 1500),
     "attacks": Room(("attacks",), 4600, 5900),
-    "methods": Room(("methods",), 7200, 13900),
+    "methods": Room(("methods",), 7200, 13640),
     "series": Room(("publish", "engine"), 3800, 8400),
     "ledger": Room(("ledger",), 1800, 4300),
     "report": Room(("report", "analyst", "metrics"), 2800, 4250),
     "cli": Room(("cli",), 1800, 3650),
     "beside": Room((".",), 700, 1190),
 }
-COUNTED = {"modules": (260, 495), "wide functions": (12, 20), "broad classes": (0, 20)}
+COUNTED = {"modules": (260, 490), "wide functions": (12, 20), "broad classes": (0, 20)}
 """What else is to shrink: aim and most. Wide is over `LONGEST` or `PARAMETERS`, broad over `FIELDS`."""
 
 

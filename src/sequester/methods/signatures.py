@@ -22,16 +22,16 @@ TUPLES = {
     "Arcs": ("pods.pairing.matching_kernels.Arcs", "i8[:] i8[:] f8[:]"),
     "Search": ("pods.pairing.matching_kernels.Search", "i8[:] i8[:] f8[:] f8[:] f8[:] i8[:] i8[:] i8[:]"),
     "Heap": ("pods.pairing.matching_kernels.Heap", "f8[:] i8[:]"),
-    "PodBoxes": ("pods.classes.shelf_kernels.PodBoxes", "f8[:,:] f8[:,:] i8[:] i8[:]"),
-    "Shelves": ("pods.classes.shelf_kernels.Shelves", "i8[:] i8[:] i8[:] i8[:] i8[:]"),
-    "Company": ("pods.classes.company_kernels.Company", "i8[:] Shelves PodBoxes i8[:,:] f8[:]"),
+    "PodBoxes": ("pods.classes.company_kernels.PodBoxes", "f8[:,:] f8[:,:] i8[:] i8[:]"),
+    "ClassLists": ("pods.classes.company_kernels.ClassLists", "i8[:] i8[:] i8[:] i8[:] i8[:]"),
+    "Company": ("pods.classes.company_kernels.Company", "i8[:] ClassLists PodBoxes i8[:,:] f8[:]"),
     "Asked": ("pods.classes.company_kernels.Asked", "i8 i8 f8"),
-    "Clock": ("pods.classes.company_kernels.Clock", "i8[:] i8[:] i8[:]"),
+    "Times": ("pods.classes.company_kernels.Times", "i8[:] i8[:] i8[:]"),
     "Ranking": ("pods.classes.company_kernels.Ranking", "i8[:] i8[:] f8[:]"),
     "ClassRows": (
         "pods.classes.exchange_kernels.ClassRows", "i8[:] i8[:] i8[:] i8[:] i8[:] f8[:,:] b1[:] i8[:] f8[:]"
     ),
-    "Seatmates": ("pods.classes.exchange_kernels.Seatmates", "i8[:] i8[:] i8[:,:]"),
+    "Seatmates": ("pods.classes.exchange_kernels.Seatmates", "i8[:] i8[:] i8"),
 }  # fmt: skip
 """What is given as named tuples: where they are, and the types of their fields."""
 
@@ -40,12 +40,12 @@ TUPLES = {
 KERNELS = {
     "mondrian.cut_kernels.cut_rows": "Deck i8 i8 i8 i8 Scale KnownPeople Limits",
     "pods.classes.company_kernels.join_classes": "Company Asked i8[:,:] i8[:]",
-    "pods.classes.company_kernels.move_pods": "Company Asked i8[:,:] Clock",
+    "pods.classes.company_kernels.move_pods": "Company Asked i8[:,:] Times",
     "pods.classes.company_kernels.split_classes": "Company Asked Ranking",
     "pods.pairing.matching_kernels.assign": "Arcs Search Heap",
     "pods.classes.exchange_kernels.exchange": "ClassRows Seatmates i8",
     "pods.pairing.matching_kernels.split_cycles": "i8[:] Arcs f8[:] i8[:] i8[:] f8[:]",
-    "pods.pairing.matching_kernels.exchange_partners": "i8[:] Arcs f8[:]",
+    "pods.pairing.matching_kernels.exchange_partners": "i8[:] Arcs f8[:] f8[:]",
     "mondrian.cut_kernels.bound_runs": "i4[:,:] i4[:] i8[:]",
 }
 
