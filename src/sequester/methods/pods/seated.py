@@ -41,15 +41,8 @@ class Types:
         for kind in range(len(seats)):
             self._add(tuple(seats[kind][seat] for seat in range(len(seats[kind]))))
 
-    def __len__(self) -> int:
-        return len(self._labels)
-
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return iter(self._labels)
-
-    def __getitem__(self, number: int) -> tuple[int, ...]:
-        """The labels of a type's seats."""
-        return self._labels[number]
 
     def number(self, labels: Iterable[int]) -> int:
         """The type with these labels, whatever their order."""

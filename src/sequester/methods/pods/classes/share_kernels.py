@@ -84,6 +84,8 @@ def share_pods(pods: PodRuns, least: Least, shift: int, care: Care) -> Integers:
     shift  1: windows begin in the middle of others
     """
     classes = len(pods.start) - 1
+    # A window has room for large classes: no more of it than there are.
+    care = care._replace(window=min(care.window, 2 * classes))
     member = np.repeat(np.arange(classes), np.diff(pods.start))
     part = max(_PART // care.window, 1) * care.window
     begins = range(-shift * care.window // 2, classes, part)
