@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from benchmarks.figures import Figure
 from benchmarks.timing import seconds
-from sequester.methods.pods.pairing.couples import Singles, pair
+from sequester.methods.pods.pairing.couples import PodPeople, pair
 from sequester.methods.pods.pairing.matching import match
 
 PEOPLE, NEAR, PRICE = 2_000, 24, 1.5
@@ -55,7 +55,7 @@ def _at_size() -> list[Figure]:
     place = np.random.default_rng(6).random((MANY, AXES))
     seat = np.arange(MANY) % 2
     none = np.full(MANY, -1, np.int64)
-    people = Singles(
+    people = PodPeople(
         place=place,
         label=seat,
         want=1 - seat,

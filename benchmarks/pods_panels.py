@@ -30,7 +30,7 @@ from sequester.domain.kinds.number import from_numbers
 from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History, Publication
-from sequester.history.label import Labels
+from sequester.history.label import Answers, Labels
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.pods.make import make
 from sequester.methods.pods.task import LabelBounds, MadePods, PodTask
@@ -132,7 +132,7 @@ class Published:
             tuple(f"s{view}" for view in range(len(self.cells))),
             everybody,
             names,
-            [(f"s{n}", everybody[n], names[n], (self.bound,) * len(names[n])) for n in range(len(names))],
+            [Answers(f"s{n}", everybody[n], names[n], (self.bound,) * len(names[n])) for n in range(len(names))],
         )
         return check(self.series.seats, self.histories(), labels)
 

@@ -11,12 +11,15 @@ from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 from benchmarks.pods import LINEAGE, RESILIENT, THRIFTY
 from benchmarks.pods_panels import nlswork, publish
+from numpy.typing import NDArray
 
 from experiments.tables import table
 from sequester.methods.pods import make
 from sequester.methods.pods.classes import grouping
+from sequester.methods.pods.classes.share_kernels import PodRuns
 from sequester.methods.pods.pairing import couples
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -31,10 +34,8 @@ def _choices() -> dict[str, AbstractContextManager[Any]]:
     return {
         "everything": nullcontext(),
         "nobody changes places": patch.object(grouping, "exchange", _nothing),
-        "pods stay in the class they were cut into": patch.object(grouping, "share_pods", _nothing),
-        "neither": patch.multiple(grouping, exchange=_nothing, share_pods=_nothing),
-        "no classes are opened out of what others can spare": patch.object(grouping, "open_classes", _nothing),
-        "pods do not turn round three classes": patch.object(grouping, "rotate_pods", _nothing),
+        "pods stay in the class they were cut into": patch.object(grouping, "share_pods", _stay),
+        "neither": patch.multiple(grouping, exchange=_nothing, share_pods=_stay),
         "rare types cost nothing": patch.object(couples, "FEW", 0.0),
         "links cost nothing": patch.object(couples, "LINK", 0.0),
         "couples stay while both are there": patch.object(make, "_ANEW", 0),
@@ -44,6 +45,10 @@ def _choices() -> dict[str, AbstractContextManager[Any]]:
 
 def _nothing(*_: Any) -> int:
     return 0
+
+
+def _stay(pods: PodRuns, *_: Any) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(pods.start) - 1), np.diff(pods.start))
 
 
 def run() -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pods import DOMAIN
 from sequester.methods.pods.draws import Spread, draw_labels
-from sequester.methods.pods.pairing.benches import Benches
+from sequester.methods.pods.pairing.seats import PodSeats
 from sequester.methods.pods.task import LabelBounds
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -28,7 +28,7 @@ def drawn(bounds: LabelBounds, seats: int, real: tuple[int, ...], share: Any) ->
 
     def one(script: Script) -> tuple[int, ...]:
         empty = [-1] * (seats - len(real))
-        pod = Benches(np.array([[*range(len(real)), *empty]]), np.array([[*real, *empty]]))
+        pod = PodSeats(np.array([[*range(len(real)), *empty]]), np.array([[*real, *empty]]))
         draw_labels(pod, bounds, np.asarray(share, float), None, script)
         return tuple(sorted(pod.label[0].tolist()))
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from pods import HALF, Panel, Story, is_world, panels, shifted, wrong
 from sequester.domain.kinds.number import from_numbers
 from sequester.methods.pods import make as maker
-from sequester.methods.pods.many import couples, cut_kernels, order, share_kernels
+from sequester.methods.pods.classes import cut_kernels, share_kernels
+from sequester.methods.pods.pairing import quick
 
 
 def published(panel: Panel, *, kept: bool = True) -> Story:
@@ -65,7 +66,7 @@ def table(people: int, values: int, releases: int, seed: int) -> Table:
 
 def series(panel: Table, *, threads: int = 2, **options: object) -> Published:
     """In parts as small as there are, so that threads and windows have something to do."""
-    small = [(couples, 50), (cut_kernels, 40), (order, 60), (share_kernels, 128)]
+    small = [(quick, 50), (cut_kernels, 40), (share_kernels, 128)]
     with ExitStack() as patched:
         for module, part in small:
             patched.enter_context(patch.object(module, "_PART", part))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.pairing.benches import Benches, may_join
+from sequester.methods.pods.pairing.seats import PodSeats, may_join
 from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
@@ -40,32 +40,32 @@ _HARDLY, _CERTAINLY = 1e-12, 1e12
 """Weights, as multiples of the largest, of labels that nobody has, and of those in every type."""
 
 
-def draw_labels(benches: Benches, bounds: LabelBounds, share: Numbers, barred: Mask | None, draws: Choices) -> None:
-    """Decide the labels of new pods' empty seats; `share` is that of every label. Changes `benches`."""
-    undecided = (benches.taken == -1) & (benches.label == -1)
+def draw_labels(filled: PodSeats, bounds: LabelBounds, share: Numbers, barred: Mask | None, draws: Choices) -> None:
+    """Decide the labels of new pods' empty seats; `share` is that of every label. Changes `filled`."""
+    undecided = (filled.taken == -1) & (filled.label == -1)
     open_ = np.flatnonzero(undecided.any(axis=1))
     alike: dict[tuple[bytes, bytes], list[int]] = {}
     for pod in open_.tolist():
-        sits = benches.taken[pod][benches.taken[pod] >= 0]
+        sits = filled.taken[pod][filled.taken[pod] >= 0]
         able = b"" if barred is None else (~barred[sits].any(axis=0)).tobytes()
-        alike.setdefault((np.sort(benches.label[pod]).tobytes(), able), []).append(pod)
+        alike.setdefault((np.sort(filled.label[pod]).tobytes(), able), []).append(pod)
     kinds = _Kinds.of(bounds)
     designs: dict[tuple[int, bytes], _Design] = {}
     for (_, able), pods in alike.items():
-        seats = int((benches.taken[pods[0]] != -2).sum())
+        seats = int((filled.taken[pods[0]] != -2).sum())
         design = designs.get((seats, able))
         if design is None:
             offered = np.frombuffer(able, np.bool_) if able else np.ones(len(bounds), np.bool_)
             design = designs[seats, able] = _Design.of(kinds, seats, np.where(offered, share, 0.0), offered)
         where = np.array(pods)
-        there = np.unique(benches.label[where[0]][benches.label[where[0]] >= 0])
+        there = np.unique(filled.label[where[0]][filled.label[where[0]] >= 0])
         empty = int(undecided[where[0]].sum())
         found = design.draw(kinds.of_label[there], empty, len(where), draws)
         if found is None:
-            _seat_by_seat(benches, where, bounds, design, draws)
+            _seat_by_seat(filled, where, bounds, design, draws)
         else:
             rows, seats_of = np.nonzero(undecided[where])
-            benches.label[where[rows], seats_of] = found.ravel()
+            filled.label[where[rows], seats_of] = found.ravel()
 
 
 class Choices(Protocol):
@@ -259,12 +259,12 @@ def _pairs(share: Numbers, fits: Mask) -> Numbers:
     return np.where(fits, np.outer(scale, scale), 0.0)
 
 
-def _seat_by_seat(benches: Benches, pods: Integers, bounds: LabelBounds, design: _Design, draws: Choices) -> None:
+def _seat_by_seat(filled: PodSeats, pods: Integers, bounds: LabelBounds, design: _Design, draws: Choices) -> None:
     """The same for pods whose labels fit in more complicated ways, each seat by what fits there."""
     every = np.concatenate([np.zeros(0, np.int64), *design.members])
     for pod in pods.tolist():
-        for seat in np.flatnonzero((benches.taken[pod] == -1) & (benches.label[pod] == -1)).tolist():
-            one = Benches(benches.taken[pod : pod + 1], benches.label[pod : pod + 1])
+        for seat in np.flatnonzero((filled.taken[pod] == -1) & (filled.label[pod] == -1)).tolist():
+            one = PodSeats(filled.taken[pod : pod + 1], filled.label[pod : pod + 1])
             fits = np.zeros(len(design.share), np.bool_)
             fits[every] = may_join(one, np.zeros(len(every), np.int64), every, bounds)
             if not fits.any():
@@ -273,4 +273,4 @@ def _seat_by_seat(benches: Benches, pods: Integers, bounds: LabelBounds, design:
                     "ordinary. Nothing was published.",
                     guarantee="series",
                 )
-            benches.label[pod, seat] = design._label(np.flatnonzero(fits), 1, draws)[0]
+            filled.label[pod, seat] = design._label(np.flatnonzero(fits), 1, draws)[0]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.methods.neighborhoods import draw
-from sequester.methods.pods.make import MANY, make, place_of
-from sequester.methods.pods.pairing.couples import cells_of
+from sequester.methods.pods.make import MANY, make
 from sequester.methods.pods.task import MadePods, PodTask
 
 _PEOPLE = 4_000
@@ -57,12 +56,8 @@ def _some(task: PodTask) -> PodTask:
     part = _PEOPLE // 4
     # Partners of those who are looked at come on top of them.
     looked_at = 4 if not task.before.pods else 2
-    if len(task) > MANY:
-        every = np.arange(len(task))
-        cells = [one.rows for one in draw(task.codes, task.domains, every, people=part, times=looked_at, draws=draws)]
-    else:
-        cells = cells_of(place_of(task), np.arange(len(task)), part, 0)
-        cells = [cells[place] for place in draws.permutation(len(cells))[:looked_at].tolist()]
+    every = np.arange(len(task))
+    cells = [one.rows for one in draw(task.codes, task.domains, every, people=part, times=looked_at, draws=draws)]
     rows = np.sort(np.concatenate(cells))
     # Made as the whole is, so that what is compared is the choice.
     return replace(task.of(with_partners(task, rows)), part_of_many=len(task) > MANY)

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from sequester.methods.pods.classes.company import complete
 from sequester.methods.pods.classes.one_type import add_company
 from sequester.methods.pods.draws import Spread, draw_labels
-from sequester.methods.pods.many.couples import pair_many
-from sequester.methods.pods.pairing.benches import Benches, attach, join, new_pods, seat_again, take_seats
-from sequester.methods.pods.pairing.couples import Singles, cells_of, pair
-from sequester.methods.pods.pairing.gather import gather
-from sequester.methods.pods.pairing.settled import settled
-from sequester.methods.pods.seated import classes_of
+from sequester.methods.pods.pairing.couples import PodPeople, cells_of, pair
+from sequester.methods.pods.pairing.larger import gather, settled
+from sequester.methods.pods.pairing.quick import pair_many
+from sequester.methods.pods.pairing.seats import PodSeats, attach, join, new_pods, seat_again, take_seats
+from sequester.methods.pods.seated import Types, classes_of
 from sequester.methods.pods.task import MadePods, PodTask
-from sequester.methods.pods.types import Types
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -32,7 +30,7 @@ _TRIALS = 7
 _WIDE = 6
 """Times as many of the nearest are looked at where decoys are above the budget whatever they cost."""
 
-_SAMPLE = 10_000
+_SAMPLE = 5_000
 """People up to whom the price of a decoy is found by trying; of more, on neighborhoods with so many, to save time."""
 
 _DEARER = (1.0, 1.3)
@@ -42,7 +40,7 @@ _ANEW = 60_000
 """People up to whom all couples are made anew; of more, those who are both here stay together, and are exchanged."""
 
 MANY = 60_000
-"""People beyond whom couples and classes are made by quick loops, one pass over a matching that others improve."""
+"""People beyond whom couples are made by quick loops, one pass over a matching that others improve."""
 
 
 def make(task: PodTask) -> MadePods:
@@ -52,24 +50,25 @@ def make(task: PodTask) -> MadePods:
 
         return make_blind(task)
     types = Types(task.before, task.label_before)
-    people = _singles(task, types, place_of(task))
-    benches = _beside(task, types, people, settled(task, people))
+    people = _people(task, types, _place_of(task))
+    filled = _beside(task, types, people, settled(task, people))
     share = np.bincount(task.label, minlength=len(task.bounds)) / len(task)
-    draw_labels(benches, task.bounds, share, task.barred, Spread(np.random.default_rng(task.seed)))
+    draw_labels(filled, task.bounds, share, task.barred, Spread(np.random.default_rng(task.seed)))
     if task.accompanied:
-        complete(benches, task.inferred)
+        complete(filled, task.inferred)
     if task.one_type:
-        add_company(benches, task.k)
-    else:
-        _add_company(benches, task.k)
-    return classes_of(task, types, people, benches, large=_is_large(task))
+        add_company(filled, task.k)
+    elif (lacking := task.k - int(np.count_nonzero(filled.taken >= -1))) > 0:
+        first = filled.label[:1]
+        filled.add_decoys(np.repeat(first, -(-lacking // int((first >= 0).sum())), axis=0))
+    return classes_of(task, types, people, filled, large=_is_large(task))
 
 
 def _is_large(task: PodTask) -> bool:
     return task.part_of_many or len(task) > MANY
 
 
-def place_of(task: PodTask) -> Places:
+def _place_of(task: PodTask) -> Places:
     """(records, attributes) where everybody is."""
     place = np.empty((len(task), len(task.domains)))
     for axis, (domain, row) in enumerate(zip(task.domains, task.codes, strict=True)):
@@ -77,7 +76,7 @@ def place_of(task: PodTask) -> Places:
     return place
 
 
-def _singles(task: PodTask, types: Types, place: Places) -> Singles:
+def _people(task: PodTask, types: Types, place: Places) -> PodPeople:
     """Everybody, with what she brings from before."""
     records = len(task)
     want, kind, seat = (np.full(records, -1, np.int64) for _ in range(3))
@@ -94,7 +93,7 @@ def _singles(task: PodTask, types: Types, place: Places) -> Singles:
             linked[old] = np.bincount(of[~task.before.decoy], minlength=int(of.max()) + 1)[lineage[old]]
     alone = np.full(records, _DEAREST)
     label = task.label.astype(np.int64)
-    return Singles(place, label, want, kind, seat, lineage, linked, alone, leaving=_leaving(task))
+    return PodPeople(place, label, want, kind, seat, lineage, linked, alone, leaving=_leaving(task))
 
 
 def _leaving(task: PodTask) -> float:
@@ -107,49 +106,51 @@ def _leaving(task: PodTask) -> float:
     return left / max(sum(int(one.sum()) for one in tables[:-1]), 1)
 
 
-def _beside(task: PodTask, types: Types, people: Singles, benches: Benches) -> Benches:
+def _beside(task: PodTask, types: Types, people: PodPeople, filled: PodSeats) -> PodSeats:
     """These pods, and those of everybody who is in none of them."""
     free = np.ones(len(task), np.bool_)
-    free[benches.taken[benches.taken >= 0]] = False
+    free[filled.taken[filled.taken >= 0]] = False
     rest = np.flatnonzero(free)
     if len(rest) == len(task):
         return _within_budget(task, types, people)
     if len(rest):
         found = _within_budget(task.of(rest), types, people.of(rest, _DEAREST))
-        benches.add(np.where(found.taken >= 0, rest[np.maximum(found.taken, 0)], found.taken), found.label)
-    return benches
+        filled.add(np.where(found.taken >= 0, rest[np.maximum(found.taken, 0)], found.taken), found.label)
+    return filled
 
 
-def _within_budget(task: PodTask, types: Types, people: Singles) -> Benches:
+def _within_budget(task: PodTask, types: Types, people: PodPeople) -> PodSeats:
     """Pods at the lowest price of a decoy that keeps the budget; at the highest, if that does not."""
-    best = _share(task, types, people, _DEAREST)
     if _is_large(task):
         # Many people are paired once, and what is left of the budget is spent on those who are farthest apart.
-        return best
-    low, high = 0.0, float(people.place.shape[1])
+        return _share(task, types, people, _DEAREST)
+    part, some = (task, people) if len(task) <= _SAMPLE else _sampled(task, people)
+    best = _share(part, types, some, _DEAREST)
+    if _decoys(best) < task.decoys:
+        low, high = 0.0, float(people.place.shape[1])
+        for _ in range(_TRIALS):
+            middle = (low + high) / 2
+            found = _share(part, types, some, middle)
+            if _decoys(found) > task.decoys:
+                low = middle
+            else:
+                high, best = middle, found
+        if part is task:
+            return best
+        for dearer in _DEARER:
+            best = _share(task, types, people, dearer * high)
+            if _decoys(best) <= task.decoys:
+                return best
+    if part is not task:
+        best = _share(task, types, people, _DEAREST)
     if _decoys(best) >= task.decoys:
         best = min(best, _share(task, types, people, _DEAREST, wide=_WIDE), key=_decoys)
         if task.lineage is None or task.lineage > 2:
             best = attach(best, people.place, people.label, people.kind < 0, task.bounds, task.barred)
-        return best
-    part, some = (task, people) if len(task) <= _SAMPLE else _sampled(task, people)
-    for _ in range(_TRIALS):
-        middle = (low + high) / 2
-        found = _share(part, types, some, middle)
-        if _decoys(found) > task.decoys:
-            low = middle
-        else:
-            high, best = middle, found if part is task else best
-    if part is task:
-        return best
-    for dearer in _DEARER:
-        found = _share(task, types, people, dearer * high)
-        if _decoys(found) <= task.decoys:
-            return found
     return best
 
 
-def _sampled(task: PodTask, people: Singles) -> tuple[PodTask, Singles]:
+def _sampled(task: PodTask, people: PodPeople) -> tuple[PodTask, PodPeople]:
     """Some neighborhoods of a large table, to find a price by."""
     cells = cells_of(people.place, np.arange(len(task)), _SAMPLE // 8, 0)
     draws = np.random.default_rng([task.seed, 1])
@@ -157,12 +158,12 @@ def _sampled(task: PodTask, people: Singles) -> tuple[PodTask, Singles]:
     return task.of(rows), people.of(rows, _DEAREST)
 
 
-def _decoys(benches: Benches) -> float:
+def _decoys(filled: PodSeats) -> float:
     """The share of rows that are about nobody."""
-    return float(np.count_nonzero(benches.taken == -1) / np.count_nonzero(benches.taken >= -1))
+    return float(np.count_nonzero(filled.taken == -1) / np.count_nonzero(filled.taken >= -1))
 
 
-def _share(task: PodTask, types: Types, people: Singles, price: float, *, wide: int = 1) -> Benches:
+def _share(task: PodTask, types: Types, people: PodPeople, price: float, *, wide: int = 1) -> PodSeats:
     """Everybody in a pod: who has a seat with others of her type, newcomers at empty seats or in pods of their own."""
     label, place = people.label, people.place
     seats = np.array([len(labels) for labels in types], np.int64)
@@ -171,50 +172,50 @@ def _share(task: PodTask, types: Types, people: Singles, price: float, *, wide: 
     needs = np.maximum(task.bounds.seats(), min(task.inferred, 2))
     key = people.kind if task.lineage is None else people.lineage
     large = np.flatnonzero(of_type > 2)
-    benches = seat_again(place, large, people.kind, people.seat, key, list(types), price)
-    if len(benches):
-        room = None if task.lineage is None else _room(benches, people, task.lineage)
-        new = take_seats(benches, place, new, label, room, price, task.barred)
+    filled = seat_again(place, large, people.kind, people.seat, key, list(types), price)
+    if len(filled):
+        room = None if task.lineage is None else _room(filled, people, task.lineage)
+        new = take_seats(filled, place, new, label, room, price, task.barred)
     if task.accompanied:
         gathered, new = gather(task, place, label, new)
-        benches.add(gathered.taken, gathered.label)
+        filled.add(gathered.taken, gathered.label)
     for most in sorted({int(one) for one in needs[label[new]]} - {1, 2}, reverse=True):
         first = new[needs[label[new]] == most]
         # Whoever needs fewer seats may sit with them, but need not: only as many as are missing.
         rest = new[needs[label[new]] < most]
         found = new_pods(place, first, label, task.bounds, most, price, task.barred)
         found_rest = _fill_up(found, place, rest, label, task, price)
-        benches.add(found.taken, found.label)
+        filled.add(found.taken, found.label)
         new = found_rest
     alone = np.concatenate([np.flatnonzero(of_type == 1), new[needs[label[new]] == 1]])
-    benches.add(alone[:, None], label[alone][:, None])
+    filled.add(alone[:, None], label[alone][:, None])
     pairs = np.concatenate([np.flatnonzero(of_type == 2), new[needs[label[new]] == 2]])
-    benches.add(*_couples(task, types, people, np.sort(pairs), price, wide=wide))
-    return benches
+    filled.add(*_couples(task, types, people, np.sort(pairs), price, wide=wide))
+    return filled
 
 
-def _fill_up(benches: Benches, place: Places, rest: Integers, label: Integers, task: PodTask, price: float) -> Integers:
+def _fill_up(filled: PodSeats, place: Places, rest: Integers, label: Integers, task: PodTask, price: float) -> Integers:
     """Others sit where seats of new pods are empty; returns who does not."""
-    while len(rest) and (benches.taken == -1).any():
-        after = join(benches, place, rest, label, task.bounds, price, task.barred)
+    while len(rest) and (filled.taken == -1).any():
+        after = join(filled, place, rest, label, task.bounds, price, task.barred)
         if len(after) == len(rest):
             break
         rest = after
     return rest
 
 
-def _room(benches: Benches, people: Singles, most: int) -> Integers:
+def _room(filled: PodSeats, people: PodPeople, most: int) -> Integers:
     """How many newcomers each pod may take; a lineage of several pods gives its room to the first of them."""
-    anybody = benches.taken[np.arange(len(benches)), (benches.taken >= 0).argmax(axis=1)]
+    anybody = filled.taken[np.arange(len(filled)), (filled.taken >= 0).argmax(axis=1)]
     room = np.maximum(most - people.linked[anybody], 0)
     _, first = np.unique(people.lineage[anybody], return_index=True)
-    found = np.zeros(len(benches), np.int64)
+    found = np.zeros(len(filled), np.int64)
     found[first] = room[first]
     return found
 
 
 def _couples(
-    task: PodTask, types: Types, people: Singles, chosen: Integers, price: float, *, wide: int
+    task: PodTask, types: Types, people: PodPeople, chosen: Integers, price: float, *, wide: int
 ) -> tuple[Integers, Integers]:
     """Pods of two seats of these people: who sits there, and the labels of the seats."""
     everybody = len(chosen) == len(people)
@@ -224,7 +225,8 @@ def _couples(
     if not _is_large(task):
         partner = pair(part, task.bounds, barred, task.lineage, kept=kept, wide=wide)
     else:
-        budget = int(task.decoys * len(chosen))
+        # A share of all rows, decoys included; there is never more than one for everybody.
+        budget = int(task.decoys / max(1 - task.decoys, task.decoys) * len(chosen))
         partner = pair_many(part, task.bounds, barred, task.lineage, kept=kept, budget=budget)
     first = np.flatnonzero((partner < 0) | (partner > np.arange(len(chosen))))
     second = partner[first]
@@ -258,12 +260,3 @@ def _intact(task: PodTask, chosen: Integers) -> Integers:
     one = here[last[pod[here]] != here]
     found[one], found[last[pod[one]]] = last[pod[one]], one
     return found
-
-
-def _add_company(benches: Benches, k: int) -> None:
-    """Where the whole table has fewer than k rows, pods of decoys beside it."""
-    lacking = k - int(np.count_nonzero(benches.taken >= -1))
-    while lacking > 0:
-        seats = benches.label[:1]
-        benches.add(np.where(seats == -2, -2, -1), seats)
-        lacking -= int(np.count_nonzero(seats >= 0))

@@ -1,24 +1,59 @@
-"""From pods that are filled to rows in classes: everybody's pod, type, seat and class, and the decoys beside them."""
+"""From pods that are filled to rows in classes: everybody's pod, type, seat and class, and the decoys beside them.
+
+A type is the labels that the seats of a pod have, in order: one number per type, in all releases.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.classes.boxes import boxes_of
+from sequester.arrays import numbered, row_groups
+from sequester.history.seats import Seats
 from sequester.methods.pods.classes.company import group_company, spared
-from sequester.methods.pods.classes.grouping import group
-from sequester.methods.pods.classes.one_type import group_types
-from sequester.methods.pods.many.company import group_types_of_many
-from sequester.methods.pods.many.grouping import group_many
-from sequester.methods.pods.pairing.benches import Benches
-from sequester.methods.pods.pairing.couples import Singles
+from sequester.methods.pods.classes.grouping import boxes_of, group
+from sequester.methods.pods.classes.one_type import group_types, group_types_of_many
+from sequester.methods.pods.pairing.couples import PodPeople
+from sequester.methods.pods.pairing.seats import PodSeats
 from sequester.methods.pods.task import MadePods, PodTask
-from sequester.methods.pods.types import Types
 
 Integers = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+
+
+class Types:
+    """Every type so far, and new ones as they are needed."""
+
+    def __init__(self, before: Seats, label: Numbers) -> None:
+        """Of everybody published so far, with their labels."""
+        self._labels: list[tuple[int, ...]] = []
+        self._number: dict[tuple[int, ...], int] = {}
+        seats: dict[int, dict[int, int]] = {}
+        if len(before):
+            width = int(before.seat.max()) + 1
+            _, first, _ = numbered(before.type.astype(np.int64) * width + before.seat)
+            columns = (before.type[first].tolist(), before.seat[first].tolist(), label[first].tolist())
+            for kind, seat, own in zip(*columns, strict=True):
+                seats.setdefault(kind, {})[seat] = own
+        for kind in range(len(seats)):
+            self._add(tuple(seats[kind][seat] for seat in range(len(seats[kind]))))
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return iter(self._labels)
+
+    def number(self, labels: Iterable[int]) -> int:
+        """The type with these labels, whatever their order."""
+        wanted = tuple(sorted(labels))
+        found = self._number.get(wanted)
+        return self._add(wanted) if found is None else found
+
+    def _add(self, labels: tuple[int, ...]) -> int:
+        self._number[labels] = len(self._labels)
+        self._labels.append(labels)
+        return len(self._labels) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,64 +66,46 @@ class _Seated:
     decoy_label: Integers
 
 
-def _seated(benches: Benches, types: Types, people: Singles) -> _Seated:
+def _seated(filled: PodSeats, types: Types, people: PodPeople) -> _Seated:
     """Every row's pod, type and seat. New pods get a type: their labels in order."""
     records = len(people)
-    order = np.argsort(np.where(benches.label >= 0, benches.label, 1 << 40), axis=1, kind="stable")
-    kind = np.full(len(benches), -1, np.int64)
-    for who in benches.taken.T:
+    order = np.argsort(np.where(filled.label >= 0, filled.label, 1 << 40), axis=1, kind="stable")
+    kind = np.full(len(filled), -1, np.int64)
+    for who in filled.taken.T:
         kind = np.maximum(kind, np.where(who >= 0, people.kind[np.maximum(who, 0)], -1))
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
     fresh = np.flatnonzero(kind < 0)
     if len(fresh):
-        ordered = np.take_along_axis(benches.label[fresh], order[fresh], axis=1)
-        unique, which = _different(ordered)
-        numbers = [types.number([one for one in row if one >= 0]) for row in unique.tolist()]
+        ordered = np.take_along_axis(filled.label[fresh], order[fresh], axis=1)
+        which, first = row_groups(ordered.T)
+        numbers = [types.number([one for one in row if one >= 0]) for row in ordered[first].tolist()]
         kind[fresh] = np.array(numbers, np.int64)[which]
-    # The benches of those who have a seat are in the order of their type.
+    # The filled of those who have a seat are in the order of their type.
     seat = np.broadcast_to(np.arange(order.shape[1]), order.shape).copy()
     seat[fresh] = rank[fresh]
-    pod, column = np.nonzero(benches.taken >= -1)
-    sits = benches.taken[pod, column]
+    pod, column = np.nonzero(filled.taken >= -1)
+    sits = filled.taken[pod, column]
     decoy = np.flatnonzero(sits < 0)
     sits[decoy] = records + np.arange(len(decoy))
     row = np.empty_like(sits)
     row[sits] = np.arange(len(sits))
     pod, column = pod[row], column[row]
-    return _Seated(pod, kind[pod], seat[pod, column], benches.label[pod[records:], column[records:]])
+    return _Seated(pod, kind[pod], seat[pod, column], filled.label[pod[records:], column[records:]])
 
 
-def _different(rows: Integers) -> tuple[Integers, Integers]:
-    """The different rows in order, and which of them each is; one number per row where there are few of them."""
-    least, wide = int(rows.min()), int(rows.max()) - int(rows.min()) + 1
-    if wide ** rows.shape[1] > 1 << 24:
-        unique, which = np.unique(rows, axis=0, return_inverse=True)
-        return unique, which.ravel()
-    key = np.zeros(len(rows), np.int64)
-    for column in rows.T:
-        key = key * wide + (column - least)
-    there = np.bincount(key, minlength=wide ** rows.shape[1]) > 0
-    found = np.flatnonzero(there)
-    digits = found[:, None] // wide ** np.arange(rows.shape[1] - 1, -1, -1) % wide
-    return digits + least, (np.cumsum(there) - 1)[key]
-
-
-def classes_of(task: PodTask, types: Types, people: Singles, benches: Benches, *, large: bool) -> MadePods:
+def classes_of(task: PodTask, types: Types, people: PodPeople, filled: PodSeats, *, large: bool) -> MadePods:
     """Classes of the pods, and everything there is to say about them; `large`: by quick loops."""
-    seated = _seated(benches, types, people)
+    seated = _seated(filled, types, people)
     records = len(task)
     shown = np.concatenate([people.label, seated.decoy_label])
-    if large and not task.one_type:
-        member, pod = _grouped_quickly(task, people, seated, shown), seated.pod
-    else:
-        member, pod = _grouped(task, people, seated, shown, most_seats=max(map(len, types)))
+    member, pod = _grouped(task, people, seated, shown, large=large)
     idle = _idle(member, pod, np.arange(len(pod)) < records, task.k)
     if task.accompanied and idle.any():
         idle = spared(member, pod, shown, idle, task.inferred)
     kept = np.flatnonzero(~idle)
     rows = len(kept)
-    member, pod = (_numbered(one[kept]) for one in (member, pod))
+    member, pod = (numbered(one[kept])[2] for one in (member, pod))
     lonely = np.bincount(pod[:records], minlength=int(pod.max()) + 1)[pod[records:]] == 0
     like = np.where(lonely, _like(member, records), _like(pod, records))
     lo, hi = boxes_of(member[:records], task.codes.T)
@@ -106,38 +123,25 @@ def classes_of(task: PodTask, types: Types, people: Singles, benches: Benches, *
     )
 
 
-def _grouped_quickly(task: PodTask, people: Singles, seated: _Seated, shown: Integers) -> Integers:
-    """The class of every row, of many people; `shown` is every row's label."""
-    if task.accompanied:
-        least = task.least._replace(rows=max(task.k, task.inferred))
-        return group_types_of_many(people.place, seated.pod, seated.kind, shown, least)
-    return group_many(people.place, seated.pod, task.least)
-
-
 def _grouped(
-    task: PodTask, people: Singles, seated: _Seated, shown: Integers, *, most_seats: int
+    task: PodTask, people: PodPeople, seated: _Seated, shown: Integers, *, large: bool
 ) -> tuple[Integers, Integers]:
-    """The class of every row, and its pod after people have changed places."""
+    """The class of every row, and its pod after people have changed places; `shown` is every row's label."""
     pod, records = seated.pod, len(task)
     # Whoever has the same type and seat may change places, and the same lineage where that is bounded.
-    key = seated.kind * most_seats + seated.seat
+    key = seated.kind * (int(seated.seat.max()) + 1) + seated.seat
     if task.lineage is not None:
         linked = _linked_now(people, pod)
         key = np.unique(key * (int(linked.max()) + 1) + linked, return_inverse=True)[1].ravel()
-    real = np.arange(len(pod)) < records
     where = np.vstack([people.place, people.place[_like(pod, records)]])
     if task.one_type:
-        return group_types(where, real, pod, key, task.least, seated.kind)
+        return group_types(where, records, pod, key, task.least, seated.kind)
+    if task.accompanied and large:
+        least = task.least._replace(rows=max(task.k, task.inferred))
+        return group_types_of_many(where, records, pod, key, least, seated.kind, shown)
     if task.accompanied:
-        return group_company(where, real, pod, key, shown, task.least, task.inferred)
-    return group(where, real, pod, key, task.least)
-
-
-def _numbered(keys: Integers) -> Integers:
-    """The same keys, from 0 on and without gaps."""
-    there = np.zeros(int(keys.max()) + 1, np.bool_)
-    there[keys] = True
-    return np.asarray((np.cumsum(there) - 1)[keys])
+        return group_company(where, records, pod, key, shown, task.least, task.inferred)
+    return group(where, records, pod, key, task.least)
 
 
 def _idle(member: Integers, pod: Integers, real: NDArray[np.bool_], k: int) -> NDArray[np.bool_]:
@@ -161,7 +165,7 @@ def _like(pod: Integers, records: int) -> Integers:
     return found
 
 
-def _linked_now(people: Singles, pod: Integers) -> Integers:
+def _linked_now(people: PodPeople, pod: Integers) -> Integers:
     """The lineage of every row, this release's pods included."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

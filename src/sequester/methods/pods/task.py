@@ -6,15 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
 from sequester.history.seats import Seats
-from sequester.methods.pods.classes.shelf_kernels import Least
 
 Numbers = NDArray[np.int32]
+
+
+class Least(NamedTuple):
+    """What every class keeps: so many rows, and so many of them about somebody."""
+
+    rows: int
+    people: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import kernel
-from sequester.methods.pods.classes.boxes import boxes_of
+from sequester.methods.pods.classes.grouping import boxes_of
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from sequester.errors import GuaranteeError
 from sequester.methods.pods.blind.join import Fragments, joined
 from sequester.methods.pods.blind.types import Draws, types_of_newcomers
-from sequester.methods.pods.classes.boxes import boxes_of
-from sequester.methods.pods.classes.cut_kernels import cut_pods
-from sequester.methods.pods.classes.shelf_kernels import PodBoxes
+from sequester.methods.pods.classes.grouping import boxes_of, cut
 from sequester.methods.pods.task import MadePods, PodTask
 
 Integers = NDArray[np.int64]
@@ -184,8 +182,7 @@ def _classes(
     """The class of every row, and the boxes of the classes; cuts look at places and numbers of pods only."""
     low, high = boxes_of(pod, np.concatenate([place, place[like]]))
     size, people = np.bincount(pod), np.bincount(pod[: len(task)], minlength=int(pod.max()) + 1)
-    boxes = PodBoxes(low, high, size.astype(np.int64), people.astype(np.int64))
-    member = cut_pods(boxes, task.least)[pod]
+    member = cut(low, high, np.column_stack([size, people]).astype(np.int32), task.least)[pod]
     lo, hi = boxes_of(member, np.hstack([task.codes, task.codes[:, like]]).T)
     return member.astype(np.int32), np.ascontiguousarray(lo.T), np.ascontiguousarray(hi.T)
 

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import GuaranteeError
-from sequester.methods.pods.classes.cut_kernels import cut_pods
-from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes
-from sequester.methods.pods.task import PodTask
+from sequester.methods.pods.classes.grouping import cut
+from sequester.methods.pods.task import Least, PodTask
 
 Integers = NDArray[np.int64]
 EXACT = 1e-12
@@ -100,8 +99,7 @@ def nearest_groups(place: NDArray[np.float64], rank: Integers, size: int) -> Int
     left, begin = np.argsort(rank), 0
     while len(left) >= size:
         spot = place[left]
-        each = np.ones(len(left), np.int64)
-        leaf = cut_pods(PodBoxes(spot, spot, each, each), Least(size, size)).astype(np.int64)
+        leaf = cut(spot, spot, np.ones((len(left), 2), np.int32), Least(size, size))
         count = np.bincount(leaf)
         middle = np.column_stack([np.bincount(leaf, weights=axis) / count for axis in spot.T])
         order = np.lexsort((np.arange(len(left)), np.abs(spot - middle[leaf]).sum(1), leaf))

@@ -7,16 +7,18 @@ from numpy.typing import NDArray
 
 from sequester.methods.pods.classes.company_kernels import (
     Asked,
-    Clock,
     Company,
+    PodBoxes,
     Ranking,
+    Times,
     join_classes,
+    list_pods,
     move_pods,
     split_classes,
 )
-from sequester.methods.pods.classes.grouping import exchanged, pod_boxes
-from sequester.methods.pods.classes.shelf_kernels import Least, PodBoxes, shelve
-from sequester.methods.pods.pairing.benches import Benches
+from sequester.methods.pods.classes.grouping import boxes_of, exchanged
+from sequester.methods.pods.pairing.seats import PodSeats
+from sequester.methods.pods.task import Least
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -38,7 +40,7 @@ _ANY = 1e3
 
 
 def group_company(
-    place: Places, real: NDArray[np.bool_], pod: Integers, key: Integers, label: Integers, least: Least, need: int
+    place: Places, people: int, pod: Integers, key: Integers, label: Integers, least: Least, need: int
 ) -> tuple[Integers, Integers]:
     """The class of every row, and its pod after people have changed places.
 
@@ -49,13 +51,13 @@ def group_company(
     shown = labels_of(pod, label)
     turns = (_PRICES, _PRICES[-2:], _PRICES[-1:]) if len(pod) <= _MANY else (_HASTE, _HASTE[-1:])
     for turn, prices in enumerate(turns):
-        boxes = pod_boxes(place, real, pod)
+        boxes = _pod_boxes(place[:people], pod)
         if turn:
             of_pod = np.empty(len(boxes.size), np.int64)
             of_pod[pod] = member
         _settle(of_pod, boxes, shown, (*least, need), prices)
         of_pod = np.unique(of_pod, return_inverse=True)[1].ravel()
-        member, pod, moved = exchanged(of_pod[pod], place, real, pod, key, least.people)
+        member, pod, moved = exchanged(of_pod[pod], place, people, pod, key, least.people)
         if not moved and turn:
             break
     return member, pod
@@ -69,28 +71,27 @@ def _settle(
     never = np.full(count, -1, np.int64)
 
     def company() -> Company:
-        return Company(of_pod, shelve(of_pod, boxes, count), boxes, label, np.empty(count))
+        return Company(of_pod, list_pods(of_pod, boxes, count), boxes, label, np.empty(count))
 
     for price in (*prices, _ANY, _ANY):
         wanted = Asked(*asked, price)
         while join_classes(company(), wanted, near, never.copy()) and price == _ANY:
             pass
-        clock = Clock(np.zeros(count, np.int64), np.ones(count, np.int64), never.copy())
-        move_pods(company(), wanted, near, clock)
+        times = Times(np.zeros(count, np.int64), np.ones(count, np.int64), never.copy())
+        move_pods(company(), wanted, near, times)
         split_classes(company(), wanted, Ranking(never.copy(), never.copy(), np.empty(count)))
 
 
-def complete(benches: Benches, need: int) -> None:
+def complete(filled: PodSeats, need: int) -> None:
     """Pods of decoys beside those with a label that has too little company in the whole table."""
-    for label in np.unique(benches.label[benches.label >= 0]).tolist():
-        pods = np.flatnonzero((benches.label == label).any(axis=1))
-        seats = (benches.taken >= -1).sum(axis=1)
+    for label in np.unique(filled.label[filled.label >= 0]).tolist():
+        pods = np.flatnonzero((filled.label == label).any(axis=1))
+        seats = (filled.taken >= -1).sum(axis=1)
         lacking = need - int(seats[pods].sum())
         if lacking > 0:
             # The smallest: fewest decoys too many.
-            one = benches.label[[pods[np.argmin(seats[pods])]]]
-            more = np.repeat(one, -(-lacking // int((one >= 0).sum())), axis=0)
-            benches.add(np.where(more == -2, -2, -1), more)
+            one = filled.label[[pods[np.argmin(seats[pods])]]]
+            filled.add_decoys(np.repeat(one, -(-lacking // int((one >= 0).sum())), axis=0))
 
 
 def spared(member: Integers, pod: Integers, label: Integers, idle: NDArray[np.bool_], need: int) -> NDArray[np.bool_]:
@@ -115,6 +116,15 @@ def labels_of(pod: Integers, label: Integers) -> Integers:
     found = np.full((int(pod.max()) + 1, int(at.max()) + 1), -1, np.int64)
     found[of, at] = own
     return found
+
+
+def _pod_boxes(place: Places, pod: Integers) -> PodBoxes:
+    """The boxes of the people of every pod, and how many rows and people it has; rows about people come first."""
+    size, own = np.bincount(pod), pod[: len(place)]
+    low, high = (np.full((len(size), place.shape[1]), side) for side in (np.inf, -np.inf))
+    present, index = np.unique(own, return_inverse=True)
+    low[present], high[present] = boxes_of(index, place)
+    return PodBoxes(low, high, size, np.bincount(own, minlength=len(size)))
 
 
 def _near_pods(boxes: PodBoxes, label: Integers) -> Integers:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.pods.classes.shelf_kernels import PodBoxes, Shelves, move, width_of
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
@@ -30,6 +29,29 @@ _PASSES = 4
 """How often pods are moved at one price at most; those left are moved at the next."""
 
 
+class PodBoxes(NamedTuple):
+    """Pods to be put into classes.
+
+    low, high     (pods, attributes) boxes of their people; of a pod without any from infinity to minus infinity
+    size, people  rows and people of each
+    """
+
+    low: Places
+    high: Places
+    size: Integers
+    people: Integers
+
+
+class ClassLists(NamedTuple):
+    """The pods of every class as a linked list, -1 at its ends, and how many rows and people a class has."""
+
+    head: Integers
+    follows: Integers
+    leads: Integers
+    rows: Integers
+    people: Integers
+
+
 class Company(NamedTuple):
     """Pods in classes, as they are by now; a class may be empty.
 
@@ -39,7 +61,7 @@ class Company(NamedTuple):
     """
 
     member: Integers
-    shelves: Shelves
+    lists: ClassLists
     boxes: PodBoxes
     label: Integers
     width: Places
@@ -54,7 +76,7 @@ class Asked(NamedTuple):
     price: float
 
 
-class Clock(NamedTuple):
+class Times(NamedTuple):
     """When a pod was last tried, and a class last changed; and by which pod a class was last looked at."""
 
     tried: Integers
@@ -70,9 +92,65 @@ class Ranking(NamedTuple):
     center: Places
 
 
+def list_pods(member: Integers, boxes: PodBoxes, classes: int) -> ClassLists:
+    """The lists of so many classes, given every pod's class; the last pod of each comes first."""
+    count = len(member)
+    order = np.argsort(member, kind="stable")[::-1]
+    own = member[order]
+    begins = np.flatnonzero(np.diff(own, prepend=-1))
+    head, follows, leads = (np.full(size, -1, np.int64) for size in (classes, count, count))
+    head[own[begins]] = order[begins]
+    inside = np.flatnonzero(np.diff(own, append=-1) == 0)
+    follows[order[inside]], leads[order[inside + 1]] = order[inside + 1], order[inside]
+    rows, people = (np.bincount(member, each, classes).astype(np.int64) for each in (boxes.size, boxes.people))
+    return ClassLists(head, follows, leads, rows, people)
+
+
+@helper
+def _move(pod: int, to: int, member: Integers, lists: ClassLists, boxes: PodBoxes) -> None:
+    """Move a pod to the front of another class."""
+    here, before, after = member[pod], lists.leads[pod], lists.follows[pod]
+    if before >= 0:
+        lists.follows[before] = after
+    else:
+        lists.head[here] = after
+    if after >= 0:
+        lists.leads[after] = before
+    first = lists.head[to]
+    lists.follows[pod], lists.leads[pod] = first, -1
+    if first >= 0:
+        lists.leads[first] = pod
+    lists.head[to] = pod
+    lists.rows[here] -= boxes.size[pod]
+    lists.rows[to] += boxes.size[pod]
+    lists.people[here] -= boxes.people[pod]
+    lists.people[to] += boxes.people[pod]
+    member[pod] = to
+
+
+@helper
+def _width_of(cls: int, skip: int, add: int, lists: ClassLists, boxes: PodBoxes) -> float:
+    """Summed widths of the box of a class, without one of its pods and with another; -1: none."""
+    # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
+    follows, low, high = lists.follows, boxes.low, boxes.high
+    total = 0.0
+    for axis in range(low.shape[1]):
+        least, most = np.inf, -np.inf
+        pod = lists.head[cls]
+        while pod >= 0:
+            if pod != skip:
+                least, most = min(least, low[pod, axis]), max(most, high[pod, axis])
+            pod = follows[pod]
+        if add >= 0:
+            least, most = min(least, low[add, axis]), max(most, high[add, axis])
+        if most > least:
+            total += min(most - least, 1.0)
+    return total
+
+
 @helper
 def _measure(company: Company, cls: int) -> None:
-    company.width[cls] = width_of(cls, -1, -1, company.shelves, company.boxes)
+    company.width[cls] = _width_of(cls, -1, -1, company.lists, company.boxes)
 
 
 @helper
@@ -83,7 +161,7 @@ def _measure_all(company: Company) -> None:
 
 @helper
 def _lost(company: Company, cls: int) -> float:
-    lost: float = company.width[cls] * company.shelves.people[cls]
+    lost: float = company.width[cls] * company.lists.people[cls]
     return lost
 
 
@@ -99,9 +177,9 @@ def _has(label: Integers, pod: int, wanted: int) -> bool:
 def _rows_with(company: Company, cls: int, label: int) -> int:
     """Rows of the pods of a class that have a label; no class (-1) has any."""
     # Arrays by themselves: a tuple of arrays in the innermost loop counts references.
-    labels, size, follows = company.label, company.boxes.size, company.shelves.follows
+    labels, size, follows = company.label, company.boxes.size, company.lists.follows
     rows = 0
-    pod = company.shelves.head[cls] if cls >= 0 else -1
+    pod = company.lists.head[cls] if cls >= 0 else -1
     while pod >= 0:
         for seat in range(labels.shape[1]):
             if labels[pod, seat] == label:
@@ -126,7 +204,7 @@ def _few(rows: int, people: int, asked: Asked) -> int:
 def _lacks_more(company: Company, asked: Asked, cls: int, out: int, into: int) -> int:
     """How many more rows a class lacks without one pod and with another (-1: none)."""
     boxes, labels = company.boxes, company.label
-    rows, people = company.shelves.rows[cls], company.shelves.people[cls]
+    rows, people = company.lists.rows[cls], company.lists.people[cls]
     more: int = -_few(rows, people, asked)
     if out >= 0:
         rows, people = rows - boxes.size[out], people - boxes.people[out]
@@ -153,7 +231,7 @@ def _lacks_more(company: Company, asked: Asked, cls: int, out: int, into: int) -
 @helper
 def _labels_lack(company: Company, asked: Asked, own: int, beside: int, both: bool) -> int:
     """Rows that the labels of a class lack, with those of another beside it; not `both`: of its labels alone."""
-    labels, head, follows = company.label, company.shelves.head, company.shelves.follows
+    labels, head, follows = company.label, company.lists.head, company.lists.follows
     lack = 0
     pod = head[own]
     while pod >= 0:
@@ -177,10 +255,10 @@ def _labels_lack(company: Company, asked: Asked, own: int, beside: int, both: bo
 @helper
 def _lack(company: Company, asked: Asked, one: int, other: int) -> int:
     """Rows that a class lacks, or two when they are joined (-1: one alone)."""
-    rows, people = company.shelves.rows[one], company.shelves.people[one]
+    rows, people = company.lists.rows[one], company.lists.people[one]
     lack: int = _labels_lack(company, asked, one, other, True)
     if other >= 0:
-        rows, people = rows + company.shelves.rows[other], people + company.shelves.people[other]
+        rows, people = rows + company.lists.rows[other], people + company.lists.people[other]
         lack += _labels_lack(company, asked, other, one, False)
     lack += _few(rows, people, asked)
     return lack
@@ -188,12 +266,12 @@ def _lack(company: Company, asked: Asked, one: int, other: int) -> int:
 
 @helper
 def _width_of_both(company: Company, one: int, other: int) -> float:
-    follows, low, high = company.shelves.follows, company.boxes.low, company.boxes.high
+    follows, low, high = company.lists.follows, company.boxes.low, company.boxes.high
     total = 0.0
     for axis in range(low.shape[1]):
         least, most = np.inf, -np.inf
         for cls in (one, other):
-            pod = company.shelves.head[cls]
+            pod = company.lists.head[cls]
             while pod >= 0:
                 least, most = min(least, low[pod, axis]), max(most, high[pod, axis])
                 pod = follows[pod]
@@ -205,7 +283,7 @@ def _width_of_both(company: Company, one: int, other: int) -> float:
 @helper
 def _best_union(company: Company, asked: Asked, near: Integers, first: int, seen: Integers) -> int:
     """The class nearby with which that of a pod, the first of its list, is cheapest; -1 for none. Changes `seen`."""
-    member, people = company.member, company.shelves.people
+    member, people = company.member, company.lists.people
     here = member[first]
     lack = _lack(company, asked, here, -1)
     if lack == 0:
@@ -227,7 +305,7 @@ def _best_union(company: Company, asked: Asked, near: Integers, first: int, seen
             then += asked.price * _lack(company, asked, here, to)
             if then - now < best:
                 best, best_to = then - now, to
-        pod = company.shelves.follows[pod]
+        pod = company.lists.follows[pod]
     return best_to
 
 
@@ -238,89 +316,89 @@ def join_classes(company: Company, asked: Asked, near: Integers, seen: Integers)
     near  (pods, any) other pods nearby, -1 for none
     seen  room per class, -1 everywhere
     """
-    member, shelves, boxes = company.member, company.shelves, company.boxes
+    member, lists, boxes = company.member, company.lists, company.boxes
     _measure_all(company)
     joined = 0
     for first in range(member.size):
         here = member[first]
-        if shelves.head[here] != first:
+        if lists.head[here] != first:
             continue
         to = _best_union(company, asked, near, first, seen)
         if to < 0:
             continue
         joined += 1
-        while shelves.head[here] >= 0:
-            move(shelves.head[here], to, member, shelves, boxes)
+        while lists.head[here] >= 0:
+            _move(lists.head[here], to, member, lists, boxes)
         _measure(company, here)
         _measure(company, to)
     return joined
 
 
 @helper
-def _best_move(company: Company, asked: Asked, near: Integers, pod: int, clock: Clock) -> tuple[int, int]:
+def _best_move(company: Company, asked: Asked, near: Integers, pod: int, times: Times) -> tuple[int, int]:
     """The class to which a pod goes, and the pod it is exchanged for, -1: none. What has not changed is not tried."""
-    member, shelves, boxes = company.member, company.shelves, company.boxes
-    people, tried = shelves.people, clock.tried[pod]
+    member, lists, boxes = company.member, company.lists, company.boxes
+    people, tried = lists.people, times.tried[pod]
     here, own = member[pod], boxes.people[pod]
-    left = width_of(here, pod, -1, shelves, boxes) * (people[here] - own)
+    left = _width_of(here, pod, -1, lists, boxes) * (people[here] - own)
     fewer = asked.price * _lacks_more(company, asked, here, pod, -1)
     best, best_to, best_swap = -_LESS, -1, -1
     for place in range(near.shape[1]):
         other = near[pod, place]
-        if other < 0 or member[other] == here or clock.seen[member[other]] == pod:
+        if other < 0 or member[other] == here or times.seen[member[other]] == pod:
             continue
         to = member[other]
-        clock.seen[to] = pod
-        if clock.changed[to] < tried and clock.changed[here] < tried:
+        times.seen[to] = pod
+        if times.changed[to] < tried and times.changed[here] < tried:
             continue
         now = _lost(company, here) + _lost(company, to)
-        then = left + width_of(to, -1, pod, shelves, boxes) * (people[to] + own) + fewer - now
+        then = left + _width_of(to, -1, pod, lists, boxes) * (people[to] + own) + fewer - now
         then += asked.price * _lacks_more(company, asked, to, -1, pod)
         if then < best:
             best, best_to, best_swap = then, to, -1
-        third = shelves.head[to]
+        third = lists.head[to]
         while third >= 0:
             more = boxes.people[third] - own
             lacking = _lacks_more(company, asked, here, pod, third) + _lacks_more(company, asked, to, third, pod)
             then = asked.price * lacking - now
             if then < best:
-                then += width_of(here, pod, third, shelves, boxes) * (people[here] + more)
+                then += _width_of(here, pod, third, lists, boxes) * (people[here] + more)
             if then < best:
-                then += width_of(to, third, pod, shelves, boxes) * (people[to] - more)
+                then += _width_of(to, third, pod, lists, boxes) * (people[to] - more)
                 if then < best:
                     best, best_to, best_swap = then, to, third
-            third = shelves.follows[third]
+            third = lists.follows[third]
     return best_to, best_swap
 
 
 @kernel
-def move_pods(company: Company, asked: Asked, near: Integers, clock: Clock) -> None:
+def move_pods(company: Company, asked: Asked, near: Integers, times: Times) -> None:
     """Move pods to classes nearby, or exchange two, where that costs less.
 
-    clock  room: every class changed at 1, nothing was tried or seen before
+    times  room: every class changed at 1, nothing was tried or seen before
     """
-    member, shelves, boxes = company.member, company.shelves, company.boxes
+    member, lists, boxes = company.member, company.lists, company.boxes
     _measure_all(company)
     time = 1
     for _ in range(_PASSES):
         moved = 0
-        for cls in range(clock.seen.size):
-            clock.seen[cls] = -1
+        for cls in range(times.seen.size):
+            times.seen[cls] = -1
         for pod in range(member.size):
             here = member[pod]
-            to, swap = _best_move(company, asked, near, pod, clock)
+            to, swap = _best_move(company, asked, near, pod, times)
             time += 1
-            clock.tried[pod] = time
+            times.tried[pod] = time
             if to < 0:
                 continue
             moved += 1
             time += 1
-            move(pod, to, member, shelves, boxes)
+            _move(pod, to, member, lists, boxes)
             if swap >= 0:
-                move(swap, here, member, shelves, boxes)
+                _move(swap, here, member, lists, boxes)
             _measure(company, here)
             _measure(company, to)
-            clock.changed[here], clock.changed[to] = time, time
+            times.changed[here], times.changed[to] = time, time
         if moved == 0:
             break
 
@@ -342,44 +420,42 @@ def _rank(company: Company, room: Ranking, count: int, axis: int) -> None:
 @helper
 def _best_split(company: Company, asked: Asked, here: int, free: int, room: Ranking, count: int) -> tuple[int, int]:
     """The axis (-1: none) and the number of pods by which a class is split, where that costs less. Changes `room`."""
-    member, shelves, boxes = company.member, company.shelves, company.boxes
+    member, lists, boxes = company.member, company.lists, company.boxes
     best = _lost(company, here) + asked.price * _lack(company, asked, here, -1) - _LESS
     best_axis, best_at = -1, 0
     for axis in range(boxes.low.shape[1]):
         _rank(company, room, count, axis)
         for at in range(count - 1):
-            move(room.ranked[at], free, member, shelves, boxes)
-            if _few(shelves.rows[free], shelves.people[free], asked) or _few(
-                shelves.rows[here], shelves.people[here], asked
-            ):
+            _move(room.ranked[at], free, member, lists, boxes)
+            if _few(lists.rows[free], lists.people[free], asked) or _few(lists.rows[here], lists.people[here], asked):
                 continue
-            then = width_of(free, -1, -1, shelves, boxes) * shelves.people[free]
-            then += width_of(here, -1, -1, shelves, boxes) * shelves.people[here]
+            then = _width_of(free, -1, -1, lists, boxes) * lists.people[free]
+            then += _width_of(here, -1, -1, lists, boxes) * lists.people[here]
             if then < best:
                 then += asked.price * (_lack(company, asked, free, -1) + _lack(company, asked, here, -1))
                 if then < best:
                     best, best_axis, best_at = then, axis, at + 1
         for at in range(count - 1):
-            move(room.ranked[at], here, member, shelves, boxes)
+            _move(room.ranked[at], here, member, lists, boxes)
     return best_axis, best_at
 
 
 @kernel
 def split_classes(company: Company, asked: Asked, room: Ranking) -> None:
     """Split classes at some place of some attribute where that costs less."""
-    member, shelves, boxes = company.member, company.shelves, company.boxes
+    member, lists, boxes = company.member, company.lists, company.boxes
     _measure_all(company)
     classes, free = member.size, 0
     for here in range(classes):
         count = 0
-        pod = shelves.head[here]
+        pod = lists.head[here]
         while pod >= 0:
             room.pods[count] = pod
             count += 1
-            pod = shelves.follows[pod]
-        if count < 2 or shelves.rows[here] < 2 * asked.k:
+            pod = lists.follows[pod]
+        if count < 2 or lists.rows[here] < 2 * asked.k:
             continue
-        while free < classes and shelves.head[free] >= 0:
+        while free < classes and lists.head[free] >= 0:
             free += 1
         if free == classes:
             break
@@ -387,6 +463,6 @@ def split_classes(company: Company, asked: Asked, room: Ranking) -> None:
         if axis >= 0:
             _rank(company, room, count, axis)
             for at in range(first):
-                move(room.ranked[at], free, member, shelves, boxes)
+                _move(room.ranked[at], free, member, lists, boxes)
             _measure(company, free)
         _measure(company, here)

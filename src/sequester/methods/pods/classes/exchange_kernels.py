@@ -16,6 +16,9 @@ from sequester.kernels import helper, kernel
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 
+_PASSES = 4
+"""How often everybody tries."""
+
 _LESS = 1e-9
 """What must be saved for anybody to change places: sums in another order differ by less."""
 
@@ -43,12 +46,12 @@ class ClassRows(NamedTuple):
 class Seatmates(NamedTuple):
     """Who may change places: rows by seat, and where those of each seat begin.
 
-    near  (rows, any) with whom somebody may, -1 for none; without columns, everybody with the same seat
+    tries  with how many of those behind them in the order they try it
     """
 
     order: Integers
     begin: Integers
-    near: Integers
+    tries: int
 
 
 @helper
@@ -94,21 +97,8 @@ def _try_places(rows: ClassRows, one: int, other: int, fewest: int) -> int:
     return 1
 
 
-@helper
-def _change_places(rows: ClassRows, mates: Seatmates, place: int, last: int, fewest: int) -> int:
-    """Whoever is at this place of the order tries everybody behind her, or those who are near; returns how often."""
-    one, columns = mates.order[place], mates.near.shape[1]
-    moved = 0
-    for step in range(columns if columns else last - place - 1):
-        other = mates.near[one, step] if columns else mates.order[place + 1 + step]
-        if other < 0:
-            break
-        moved += _try_places(rows, one, other, fewest)
-    return moved
-
-
 @kernel
-def exchange(rows: ClassRows, mates: Seatmates, fewest: int, passes: int) -> int:
+def exchange(rows: ClassRows, mates: Seatmates, fewest: int) -> int:
     """People with the same seat change places while that loses less; returns how often. Changes `rows`.
 
     A class of no more than the `fewest` people gives nobody away for a row about nobody.
@@ -116,12 +106,13 @@ def exchange(rows: ClassRows, mates: Seatmates, fewest: int, passes: int) -> int
     for cls in range(rows.width.size):
         rows.width[cls] = _class_width(rows, cls, -1, -1)
     changed = 0
-    for _ in range(passes):
+    for _ in range(_PASSES):
         moved = 0
         for seat in range(mates.begin.size - 1):
             last = mates.begin[seat + 1]
             for place in range(mates.begin[seat], last):
-                moved += _change_places(rows, mates, place, last, fewest)
+                for other in range(place + 1, min(place + 1 + mates.tries, last)):
+                    moved += _try_places(rows, mates.order[place], mates.order[other], fewest)
         changed += moved
         if moved == 0:
             break

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.arrays import numbered
 from sequester.methods.pods.pairing.matching import match
+from sequester.methods.pods.pairing.quick_kernels import accept
 from sequester.methods.pods.task import LabelBounds
 
 Integers = NDArray[np.int64]
@@ -32,28 +35,16 @@ _TURNS, _LOOSE = 4, 64
 """How often those are tried again who are left alone, and with how many of the nearest at last."""
 
 
-@dataclass(frozen=True)
-class _Pace:
-    """How much is tried.
+CELL = 2_500
+"""People who are paired at once. What it comes to is measured by `python -m benchmarks pods-matching`."""
 
-    cell    people paired at once
-    same    how many of the nearest are looked at: of one type; `wanted`: newcomers with a label that is missing;
-    new     newcomers among themselves, and those of each of the most `frequent` labels
-    """
-
-    cell: int
-    same: int
-    wanted: int
-    new: int
-    frequent: int
-
-
-_CARE = _Pace(2_500, 24, 12, 32, 8)
-"""What it comes to is measured against the cheapest flow by `python -m benchmarks pods-matching`."""
+_SAME, _WANTED, _NEW, _FREQUENT = 24, 12, 32, 8
+"""How many of the nearest are looked at: of one type, newcomers with a label that is missing, newcomers among
+themselves, and the most frequent labels of which a few are looked at besides."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Singles:
+class PodPeople:
     """People to be paired.
 
     place    (people, attributes) where they are now
@@ -78,24 +69,22 @@ class Singles:
     def __len__(self) -> int:
         return len(self.label)
 
-    def of(self, chosen: Integers, price: float) -> Singles:
+    def of(self, chosen: Integers, price: float) -> PodPeople:
         """Some of them, with this price of a decoy."""
-        alone = np.full(len(chosen), price)
-        return Singles(
-            self.place[chosen],
-            self.label[chosen],
-            self.want[chosen],
-            self.kind[chosen],
-            self.seat[chosen],
-            self.lineage[chosen],
-            self.linked[chosen],
-            alone,
-            self.leaving,
-        )
+        arrays = ("place", "label", "want", "kind", "seat", "lineage", "linked")
+        some: dict[str, Any] = {name: getattr(self, name)[chosen] for name in arrays}
+        return replace(self, alone=np.full(len(chosen), price), **some)
+
+    def leaders(self) -> Integers:
+        """Per person the first of her lineage: of a newcomer herself."""
+        found, old = np.arange(len(self)), np.flatnonzero(self.lineage >= 0)
+        _, first, place = numbered(self.lineage[old])
+        found[old] = old[first[place]]
+        return found
 
 
 def pair(
-    people: Singles,
+    people: PodPeople,
     bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
@@ -109,63 +98,69 @@ def pair(
     wide  look so many times farther
     """
     partner = np.full(len(people), -1, np.int64) if kept is None else kept.copy()
-    rules = _Rules(bounds, barred, most, wide, people.lineage.copy(), people.linked.copy())
-    if len(people) > _CARE.cell:
+    rules = _Rules(bounds, barred, most, wide, people.leaders(), people.linked.copy())
+    if len(people) > CELL:
         _reunited(people, rules, partner)
     for turn in range(_TURNS if most is None else 3 * wide):
         free = np.flatnonzero(partner < 0)
-        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, _CARE.cell, turn), partner):
+        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, CELL, turn), partner):
             break
     if most is None:
         _loosened(people, rules, partner)
     return partner
 
 
-def loosen(people: Singles, bounds: LabelBounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
+def loosen(people: PodPeople, bounds: LabelBounds, barred: NDArray[np.bool_] | None, partner: Integers) -> None:
     """Whoever is left alone, and the couples nearby, paired once more with care. Changes `partner`."""
-    _loosened(people, _Rules(bounds, barred, None, 1, people.lineage, people.linked), partner)
+    _loosened(people, _Rules(bounds, barred, None, 1, people.leaders(), people.linked.copy()), partner)
 
 
-def _reunited(people: Singles, rules: _Rules, partner: Integers) -> None:
+def _reunited(people: PodPeople, rules: _Rules, partner: Integers) -> None:
     """Of many people, those of one type first, unless they are far apart: newcomers may be nearer."""
     old = np.flatnonzero((partner < 0) & (people.kind >= 0))
     order = old[np.argsort(people.kind[old], kind="stable")]
     parts = np.split(order, np.flatnonzero(np.diff(people.kind[order])) + 1)
-    cells = [cell for part in parts for cell in cells_of(people.place, part, _CARE.cell, 0)]
+    cells = [cell for part in parts for cell in cells_of(people.place, part, CELL, 0)]
     near = replace(people, alone=np.minimum(people.alone, _NEAR_ENOUGH))
     _matched(near, rules, cells, partner)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rules:
-    """Who may be whose partner; lineages as they are by now."""
+    """Who may be whose partner; `leader` and `linked` say per person who leads her lineage, and how many are in it."""
 
     bounds: LabelBounds
     barred: NDArray[np.bool_] | None
     most: int | None
     wide: int
-    lineage: Integers
+    leader: Integers
     linked: Integers
 
 
-def _matched(people: Singles, rules: _Rules, cells: list[Integers], partner: Integers) -> int:
+def _matched(people: PodPeople, rules: _Rules, cells: list[Integers], partner: Integers) -> int:
     """Pair people, cell by cell; returns how many pairs there are. Changes `partner`."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         parts = list(pool.map(lambda cell: _in_cell(people, rules, cell), cells))
     first, second = (np.concatenate(side) for side in zip(*parts, strict=True))
-    if rules.most is not None and len(first):
-        apart = np.abs(people.place[first] - people.place[second]).sum(axis=1)
-        kept = _within(first, second, np.argsort(apart, kind="stable"), rules.lineage, rules.linked, rules.most)
-        first, second = first[kept], second[kept]
-    partner[first], partner[second] = second, first
-    return len(first)
+    if rules.most is None:
+        partner[first], partner[second] = second, first
+        return len(first)
+    # The nearest first, as long as no lineage gets too many people.
+    apart = np.abs(people.place[first] - people.place[second]).sum(axis=1)
+    order = np.argsort(apart, kind="stable")
+    leader, linked = rules.leader, rules.linked
+    paired = accept(leader, linked, rules.most, first[order], second[order].astype(np.int32), partner)
+    while (leader != leader[leader]).any():
+        leader[:] = leader[leader]
+    linked[:] = linked[leader]
+    return paired
 
 
-def _in_cell(people: Singles, rules: _Rules, cell: Integers) -> tuple[Integers, Integers]:
+def _in_cell(people: PodPeople, rules: _Rules, cell: Integers) -> tuple[Integers, Integers]:
     """Pairs of people of one cell at least cost."""
     own = people.of(cell, 0.0)
-    lineage, linked = rules.lineage[cell], rules.linked[cell]
-    one, other = _arcs(own, lineage, linked, rules)
+    leader, linked = rules.leader[cell], rules.linked[cell]
+    one, other = _arcs(own, leader, linked, rules)
     if rules.barred is not None:
         fits = ~(rules.barred[cell[one], own.label[other]] | rules.barred[cell[other], own.label[one]])
         one, other = one[fits], other[fits]
@@ -173,13 +168,15 @@ def _in_cell(people: Singles, rules: _Rules, cell: Integers) -> tuple[Integers, 
         return cell[:0], cell[:0]
     cost = np.abs(own.place[one] - own.place[other]).clip(max=1).sum(axis=1) + _rarity(own, one, other)
     if rules.most is not None:
-        cost += _linking(lineage, linked, one, other)
+        # Whoever knows one of those who are linked may know all.
+        apart = leader[one] != leader[other]
+        cost += np.where(apart, LINK * (linked[one] + linked[other] - 2), 0.0)
     found = match(len(cell), one, other, cost, people.alone[cell])
     chosen = np.flatnonzero(found > np.arange(len(cell)))
     return cell[chosen], cell[found[chosen]]
 
 
-def _loosened(people: Singles, rules: _Rules, partner: Integers) -> None:
+def _loosened(people: PodPeople, rules: _Rules, partner: Integers) -> None:
     """Whoever is left alone, and the couples nearby, paired once more. Changes `partner` where fewer are alone."""
     from scipy.spatial import cKDTree
 
@@ -193,25 +190,25 @@ def _loosened(people: Singles, rules: _Rules, partner: Integers) -> None:
     trial[chosen] = -1
     for turn in range(_TURNS):
         free = chosen[trial[chosen] < 0]
-        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, _CARE.cell, turn), trial):
+        if len(free) < 2 or not _matched(people, rules, cells_of(people.place, free, CELL, turn), trial):
             break
     if np.count_nonzero(trial < 0) < len(alone):
         partner[:] = trial
 
 
-def _arcs(people: Singles, lineage: Integers, linked: Integers, rules: _Rules) -> tuple[Integers, Integers]:
+def _arcs(people: PodPeople, leader: Integers, linked: Integers, rules: _Rules) -> tuple[Integers, Integers]:
     """Pairs that may be, each once: those nearby."""
     new, old = np.flatnonzero(people.want < 0), np.flatnonzero(people.want >= 0)
     left, right = old[people.seat[old] == 0], old[people.seat[old] == 1]
-    pairs = [nearest(people.place, left, right, people.kind, people.kind, rules.wide * _CARE.same)]
+    pairs = [nearest(people.place, left, right, people.kind, people.kind, rules.wide * _SAME)]
     if rules.most is not None:
-        pairs.append(nearest(people.place, left, right, lineage, lineage, rules.wide * _CARE.same))
-    pairs.append(nearest(people.place, old, new, people.want, people.label, rules.wide * _CARE.wanted))
+        pairs.append(nearest(people.place, left, right, leader, leader, rules.wide * _SAME))
+    pairs.append(nearest(people.place, old, new, people.want, people.label, rules.wide * _WANTED))
     nothing = np.zeros(len(people), np.int64)
-    pairs.append(nearest(people.place, new, new, nothing, nothing, _CARE.new))
+    pairs.append(nearest(people.place, new, new, nothing, nothing, _NEW))
     if len(new):
         # Where one label is everywhere, the nearest with each of the others too.
-        common = np.argsort(-np.bincount(people.label[new]), kind="stable")[: _CARE.frequent]
+        common = np.argsort(-np.bincount(people.label[new]), kind="stable")[:_FREQUENT]
         for label in common.tolist():
             rest = new[people.label[new] == label]
             pairs.append(nearest(people.place, new, rest, nothing, nothing, 4))
@@ -219,8 +216,7 @@ def _arcs(people: Singles, lineage: Integers, linked: Integers, rules: _Rules) -
     both_new = (people.want[one] < 0) & (people.want[other] < 0)
     fits = (one != other) & ~(both_new & rules.bounds.clashing(people.label[one], people.label[other]))
     if rules.most is not None:
-        together = (lineage[one] == lineage[other]) & (lineage[one] >= 0)
-        fits &= together | (linked[one] + linked[other] <= rules.most)
+        fits &= (leader[one] == leader[other]) | (linked[one] + linked[other] <= rules.most)
     one, other = one[fits], other[fits]
     key = np.sort(np.minimum(one, other) * len(people) + np.maximum(one, other))
     key = key[np.diff(key, prepend=-1) > 0]
@@ -262,46 +258,9 @@ def nearest(
     return left[row], right[found[row, column]]
 
 
-def _rarity(people: Singles, one: Integers, other: Integers) -> Places:
+def _rarity(people: PodPeople, one: Integers, other: Integers) -> Places:
     """What a new type costs: the rarer, the harder it is for whoever is left alone to find another of the same type."""
     both_new = (people.want[one] < 0) & (people.want[other] < 0)
     count = np.bincount(people.label).astype(np.float64)
     expected = count[people.label[one]] * count[people.label[other]] / len(people)
     return np.where(both_new, min(FEW * people.leaving, 2.0) / np.sqrt(np.maximum(expected, 1.0)), 0.0)
-
-
-def _linking(lineage: Integers, linked: Integers, one: Integers, other: Integers) -> Places:
-    """What linking people costs whose values did not hang together: whoever knows one of them may know all."""
-    new = (lineage[one] < 0) & (lineage[other] < 0)
-    together = (lineage[one] >= 0) & (lineage[one] == lineage[other])
-    return np.where(new | together, 0.0, LINK * (linked[one] + linked[other] - 2))
-
-
-def _within(
-    first: Integers, second: Integers, order: Integers, lineage: Integers, linked: Integers, most: int
-) -> NDArray[np.bool_]:
-    """Which of these pairs may be, the nearest first, with no lineage above `most`. Changes `lineage` and `linked`."""
-    kept = np.zeros(len(first), np.bool_)
-    parent: dict[int, int] = {}
-    size: dict[int, int] = {}
-
-    def root(person: int) -> int:
-        own = int(lineage[person]) if lineage[person] >= 0 else -2 - person
-        size.setdefault(own, int(linked[person]))
-        while parent.get(own, own) != own:
-            own = parent[own]
-        return own
-
-    for place in order.tolist():
-        one, other = root(int(first[place])), root(int(second[place]))
-        if one == other:
-            kept[place] = True
-        elif size[one] + size[other] <= most:
-            parent[other] = one
-            size[one] += size[other]
-            kept[place] = True
-    for person in range(len(lineage)):
-        own = root(person)
-        lineage[person] = own if own >= 0 else lineage[person]
-        linked[person] = size[own]
-    return kept

@@ -42,7 +42,7 @@ def match(count: int, one: Integers, other: Integers, cost: Costs, alone: Costs)
             break
         partner[free[matched]] = free[mate[matched]]
     if len(one):
-        exchange_partners(partner, _both_ways(count, one, other, cost), alone)
+        exchange_partners(partner, _both_ways(count, one, other, cost), alone, np.empty(count))
     return partner
 
 

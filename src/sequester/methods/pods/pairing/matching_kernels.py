@@ -107,6 +107,35 @@ def _assign_at_once(arcs: Arcs, search: Search) -> None:
 
 
 @helper
+def _outbid(arcs: Arcs, search: Search) -> None:
+    """Rows without a column take their cheapest, at a price by which it is as dear as their next; who had it goes on.
+
+    Spares most of the searches for a way to a free column (augmenting row reduction, Jonker and Volgenant 1987).
+    """
+    cost, ends, u, v = arcs.cost, arcs.to, search.u, search.v
+    bids = 4 * search.of_row.size
+    for first in range(search.of_row.size):
+        row = first if search.of_row[first] < 0 else -1
+        while row >= 0 and bids > 0:
+            bids -= 1
+            least, more, to = np.inf, np.inf, -1
+            for arc in range(arcs.start[row], arcs.start[row + 1]):
+                price = cost[arc] - v[ends[arc]]
+                if price < least:
+                    least, more, to = price, least, ends[arc]
+                elif price < more:
+                    more = price
+            holder = search.of_column[to]
+            if more == np.inf or (holder >= 0 and more - least < _LESS):
+                break
+            u[row], v[to] = more, v[to] - (more - least)
+            search.of_row[row], search.of_column[to] = to, row
+            if holder >= 0:
+                search.of_row[holder] = -1
+            row = holder
+
+
+@helper
 def _nearest_free(arcs: Arcs, search: Search, heap: Heap, source: int) -> tuple[int, int]:
     """The free column that is nearest to a row along arcs and back, and how many columns were reached."""
     far, state, before, u, v = search.far, search.state, search.before, search.u, search.v
@@ -143,6 +172,7 @@ def assign(arcs: Arcs, search: Search, heap: Heap) -> None:
     """The cheapest assignment of all rows, by shortest augmenting paths; there must be one. Changes `search`."""
     of_row, of_column, far = search.of_row, search.of_column, search.far
     _assign_at_once(arcs, search)
+    _outbid(arcs, search)
     for source in range(of_row.size):
         if of_row[source] >= 0:
             continue
@@ -220,49 +250,45 @@ def split_cycles(follows: Integers, arcs: Arcs, alone: Costs, partner: Integers,
 
 
 @helper
-def _price_of(arcs: Arcs, alone: Costs, one: int, mate: int) -> float:
-    """What somebody and her partner cost as they are; nobody (-1) costs nothing."""
-    price = 0.0
-    if one >= 0:
-        price = alone[one] if mate < 0 else _cost_between(arcs, one, mate)
-    return price
-
-
-@helper
-def _exchange(partner: Integers, arcs: Arcs, alone: Costs, one: int, arc: int) -> int:
+def _exchange(partner: Integers, arcs: Arcs, alone: Costs, paid: Costs, one: int, arc: int) -> int:
     """Make a couple along an arc, and of those whom they leave if they fit, if that costs less; returns whether."""
     other = arcs.to[arc]
-    mine, theirs = partner[one], partner[other]
-    now = _price_of(arcs, alone, one, mine) + _price_of(arcs, alone, other, theirs)
+    now = paid[one] + paid[other]
     if arcs.cost[arc] >= now - _LESS:
         # Whoever is left costs something, too: no need to look whether they fit.
         return 0
-    left = _price_of(arcs, alone, mine, -1) + _price_of(arcs, alone, theirs, -1)
-    joined = False
+    mine, theirs = partner[one], partner[other]
+    left, joined = 0.0, np.inf
+    for mate in (mine, theirs):
+        left += alone[mate] if mate >= 0 else 0.0
     if mine >= 0 and theirs >= 0:
-        together = _cost_between(arcs, mine, theirs)
-        if together < left:
-            left, joined = together, True
-    if arcs.cost[arc] + left >= now - _LESS:
+        joined = _cost_between(arcs, mine, theirs)
+    if arcs.cost[arc] + min(left, joined) >= now - _LESS:
         return 0
     partner[one], partner[other] = other, one
-    if mine >= 0:
-        partner[mine] = theirs if joined else -1
-    if theirs >= 0:
-        partner[theirs] = mine if joined else -1
+    paid[one] = paid[other] = arcs.cost[arc]
+    for mate, next_ in ((mine, theirs), (theirs, mine)):
+        if mate >= 0:
+            partner[mate] = next_ if joined < left else -1
+            paid[mate] = joined if joined < left else alone[mate]
     return 1
 
 
 @kernel
-def exchange_partners(partner: Integers, arcs: Arcs, alone: Costs) -> int:
-    """Two couples exchange partners, or somebody alone takes one's place, while that costs less. Changes `partner`."""
+def exchange_partners(partner: Integers, arcs: Arcs, alone: Costs, paid: Costs) -> int:
+    """Two couples exchange partners, or somebody alone takes one's place, while that costs less. Changes `partner`.
+
+    paid  room for what everybody costs with her partner, whom both pay for
+    """
+    for one in range(partner.size):
+        paid[one] = alone[one] if partner[one] < 0 else _cost_between(arcs, one, partner[one])
     changed = 0
     for _ in range(_PASSES):
         moved = 0
         for one in range(partner.size):
             for arc in range(arcs.start[one], arcs.start[one + 1]):
                 if arcs.to[arc] != partner[one]:
-                    moved += _exchange(partner, arcs, alone, one, arc)
+                    moved += _exchange(partner, arcs, alone, paid, one, arc)
         changed += moved
         if moved == 0:
             break

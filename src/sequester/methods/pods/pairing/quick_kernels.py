@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.kernels import helper, kernel
-from sequester.methods.pods.many.order import WHOLE
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.float64]
 Answers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
+
+WHOLE = np.int32(1 << 20)
+"""What a whole axis is long, where places are whole numbers: of these, processors compare eight at a time."""
 
 _PASSED = 8
 """Times as many are passed over who do not fit as are looked at who do: somebody with a rare wish looks farther."""
@@ -185,10 +187,10 @@ def search(
 
 
 @kernel
-def accept(crowd: NearOrder, most: int, one: Integers, other: Answers, partner: Integers) -> int:
+def accept(leader: Integers, linked: Integers, most: int, one: Integers, other: Answers, partner: Integers) -> int:
     """Pair people in this order where both are free and no lineage gets too long; returns how many pairs there are.
 
-    Changes `partner` and who leads whose lineage.
+    Changes `partner`, and who leads whose lineage and how many are in it; `most` 0: no limit.
     """
     pairs = 0
     for place in range(one.size):
@@ -196,12 +198,12 @@ def accept(crowd: NearOrder, most: int, one: Integers, other: Answers, partner: 
         if partner[first] >= 0 or partner[second] >= 0:
             continue
         if most:
-            lead, follow = _leader(crowd.leader, first), _leader(crowd.leader, second)
+            lead, follow = _leader(leader, first), _leader(leader, second)
             if lead != follow:
-                if crowd.linked[lead] + crowd.linked[follow] > most:
+                if linked[lead] + linked[follow] > most:
                     continue
-                crowd.leader[follow] = lead
-                crowd.linked[lead] += crowd.linked[follow]
+                leader[follow] = lead
+                linked[lead] += linked[follow]
         partner[first], partner[second] = second, first
         pairs += 1
     return pairs

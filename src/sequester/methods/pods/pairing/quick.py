@@ -1,7 +1,7 @@
-"""Couples of many people: each with the nearest who fits, by rounds, over orders in which the near stand near.
+"""Couples of many people: each with the nearest who fits, by rounds, over an order in which the near stand near.
 
 The cheapest matching takes minutes of a million people. Here everybody without a partner asks the nearest who fits of
-those who stand near her in an order by place (`many_order`), the cheapest of all these pairs are made first, and
+those who stand near her in an order by place, the cheapest of all these pairs are made first, and
 whoever came too late asks again. Lists are by what is wanted, so that somebody with a rare wish looks as far as it
 takes. Widows ask first: their wishes are narrow, and newcomers fit nearly anybody.
 """
@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.methods.pods.many.order import WHOLE, near_order, whole
-from sequester.methods.pods.many.pair_kernels import (
+from sequester.methods.pods.classes.cut_kernels import cut_pods
+from sequester.methods.pods.pairing.couples import CELL, FEW, LINK, PodPeople, loosen
+from sequester.methods.pods.pairing.quick_kernels import (
+    WHOLE,
     CandidateLists,
     Nearest,
     NearOrder,
@@ -27,11 +29,10 @@ from sequester.methods.pods.many.pair_kernels import (
     trade,
     unlink,
 )
-from sequester.methods.pods.many.share_kernels import sorted_by
-from sequester.methods.pods.pairing.couples import FEW, LINK, Singles, loosen
-from sequester.methods.pods.task import LabelBounds
+from sequester.methods.pods.task import LabelBounds, Least
 
 Integers = NDArray[np.int64]
+Places = NDArray[np.float64]
 
 _REACH, _LOOKS = (8, 24), 2_400_000
 """How many are looked at to each side, at least and at most; in between as many as these looks come to."""
@@ -45,6 +46,9 @@ _TRADES, _FARTHER = 2, 1.0
 _PART = 8_000
 """People for whom a thread looks at a time; it decides nothing about the result."""
 
+_TOGETHER = 4
+"""People who are not cut apart any more when all are put in order."""
+
 _LEFT = 300
 """People left without a partner, beyond the budget, up to whom these and those nearby are paired again with care."""
 
@@ -54,12 +58,9 @@ _SPENT = 0.6
 _HEAVY = 0.4
 """The share of newcomers with one answer from which on those with it and those without are paired first."""
 
-_CELL = 2_500
-"""People among whom it is counted how rare a type is: as many as a cell of the matching has."""
-
 
 def pair_many(
-    people: Singles,
+    people: PodPeople,
     bounds: LabelBounds,
     barred: NDArray[np.bool_] | None,
     most: int | None,
@@ -76,15 +77,29 @@ def pair_many(
     free = np.flatnonzero(partner < 0)
     if len(free) < 2:
         return partner
-    place = whole(people.place if kept is None else people.place[free])
+    place = people.place[free]
     order = near_order(place)
     free, place = free[order], place[order]
-    some = _Pairing.of(people, bounds, None if barred is None else barred[free], most, (free, place))
+    some = _Pairing.of(people, bounds, None if barred is None else barred[free], most, (free, _whole(place)))
     found = some.pair(budget)
     partner[free] = np.where(found >= 0, free[found], -1)
     if most is None and budget < np.count_nonzero(found < 0) <= _LEFT:
         loosen(people, bounds, barred, partner)
     return partner
+
+
+def near_order(place: Places) -> Integers:
+    """An order of people in which those who are near stand near: that of cuts."""
+    box = np.hstack([place, place]).astype(np.float32)
+    return cut_pods(box, np.ones((len(place), 2), np.int32), Least(_TOGETHER, 0))[0]
+
+
+def _whole(place: Places) -> NDArray[np.int32]:
+    """Places in whole numbers; with axes on which all are at 0, so that there are eight or sixteen."""
+    found = np.zeros((len(place), -(-place.shape[1] // 8) * 8), np.int32)
+    for axis in range(place.shape[1]):
+        found[:, axis] = np.rint(place[:, axis] * WHOLE)
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +121,7 @@ class _Pairing:
     @classmethod
     def of(
         cls,
-        people: Singles,
+        people: PodPeople,
         bounds: LabelBounds,
         barred: NDArray[np.bool_] | None,
         most: int | None,
@@ -114,22 +129,15 @@ class _Pairing:
     ) -> _Pairing:
         """Chosen people in this order, and where they are; nobody with a partner."""
         free, place = chosen
-        label, want, labels = people.label[free], people.want[free], len(bounds)
-        old = want >= 0
+        some, labels = people.of(free, 0.0), len(bounds)
+        old = some.want >= 0
         # Of two labels, the product is the root of how often a couple of them is expected in a cell.
-        often = np.sqrt(np.bincount(label, minlength=labels) * (np.sqrt(_CELL) / len(free)))
-        leader, linked = np.arange(len(free)), np.ones(len(free), np.int64)
-        if most is not None:
-            lineage = people.lineage[free]
-            first = np.zeros(int(lineage.max(initial=-1)) + 1, np.int64)
-            first[lineage[old][::-1]] = np.flatnonzero(old)[::-1]
-            leader[old] = first[lineage[old]]
-            linked = people.linked[free]
-        seat = labels + 2 * people.kind[free]
-        own = np.where(old, seat + people.seat[free], label)
+        often = np.sqrt(np.bincount(some.label, minlength=labels) * (np.sqrt(CELL) / len(free)))
+        seat = labels + 2 * some.kind
+        own = np.where(old, seat + some.seat, some.label)
         asked = np.full((len(free), 2), -1, np.int64)
-        asked[:, 0] = want
-        asked[old, 1] = (seat + 1 - people.seat[free])[old]
+        asked[:, 0] = some.want
+        asked[old, 1] = (seat + 1 - some.seat)[old]
         rules = PairRules(
             answers=bounds.answers,
             heavy=np.zeros(0, np.bool_),
@@ -138,7 +146,7 @@ class _Pairing:
             link=LINK if most is not None else 0.0,
             rare=min(FEW * people.leaving, 2.0),
         )
-        crowd = NearOrder(place, label, old, leader, linked, often)
+        crowd = NearOrder(place, some.label, old, some.leaders(), some.linked, often)
         partner = np.full(len(free), -1, np.int64)
         reach = max(min(_LOOKS // len(people), _REACH[1]), _REACH[0])
         return cls(crowd, rules, own, asked, partner, reach)
@@ -205,16 +213,17 @@ class _Pairing:
         # Short numbers are sorted ten times as fast.
         rank = (paid * (60_000 / max(float(paid.max(initial=0)), 1e-9))).astype(np.uint16)
         some = some[np.argsort(rank, kind="stable")]
-        pairs = accept(self.crowd, rules.most, seekers[some // _NEAREST], who.ravel()[some], self.partner)
+        pairs = accept(
+            self.crowd.leader, self.crowd.linked, rules.most, seekers[some // _NEAREST], who.ravel()[some], self.partner
+        )
         return int(pairs)
 
     def _lists(self, some: Integers, asked: Integers) -> CandidateLists:
         """These people, by list; all newcomers are in one more."""
         lists = self._everybody + 1
         new = some[~self.crowd.old[some]]
-        order, begins = sorted_by(self.own[some])
-        start = np.full(lists + 1, len(some), np.int64)
-        start[: len(begins)] = begins
+        order = np.argsort(self.own[some], kind="stable")
+        start = np.searchsorted(self.own[some[order]], np.arange(lists + 1))
         start[lists] += len(new)
         items = np.concatenate([some[order], new])
         return CandidateLists(start, items, self.crowd.place[items], self.crowd.label[items], asked, self.own)

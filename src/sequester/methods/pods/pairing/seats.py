@@ -24,7 +24,7 @@ _ANY_PRICE = 1e3
 
 
 @dataclass(eq=False, repr=False)
-class Benches:
+class PodSeats:
     """Pods that are being filled: (pods, seats) who sits where, -1 for nobody and -2 where there is no seat.
 
     label  (pods, seats) of the seats, -1 where it is not decided yet
@@ -50,6 +50,10 @@ class Benches:
         self.taken = np.vstack([_widened(self.taken, wide), _widened(taken, wide)])
         self.label = np.vstack([_widened(self.label, wide), _widened(label, wide)])
 
+    def add_decoys(self, label: Integers) -> None:
+        """More pods, of decoys with these labels."""
+        self.add(np.where(label == -2, -2, -1), label)
+
 
 def _widened(array: Integers, wide: int) -> Integers:
     return np.pad(array, ((0, 0), (0, wide - array.shape[1])), constant_values=-2)
@@ -63,32 +67,32 @@ def seat_again(
     key: Integers,
     labels: list[tuple[int, ...]],
     price: float,
-) -> Benches:
+) -> PodSeats:
     """Pods of people who have seats; those with the same `key` (type, or lineage) may share one."""
     wide = max((len(one) for one in labels), default=1)
-    benches = Benches(np.zeros((0, wide), np.int64), np.zeros((0, wide), np.int64))
+    filled = PodSeats(np.zeros((0, wide), np.int64), np.zeros((0, wide), np.int64))
     keys = np.zeros(0, np.int64)
     seats = np.array([[*one, *[-2] * (wide - len(one))] for one in labels], np.int64).reshape(len(labels), wide)
     for number in range(wide):
         people = rows[seat[rows] == number]
         if not len(people):
             continue
-        found = np.full(len(benches), -1, np.int64)
-        if len(benches):
-            one, other, cost = _pairs(benches.center(place), keys, place[people], key[people])
-            found = fill(len(benches), len(people), one, other, cost, price)
+        found = np.full(len(filled), -1, np.int64)
+        if len(filled):
+            one, other, cost = _pairs(filled.center(place), keys, place[people], key[people])
+            found = fill(len(filled), len(people), one, other, cost, price)
             sits = found >= 0
-            benches.taken[sits, number] = people[found[sits]]
+            filled.taken[sits, number] = people[found[sits]]
         rest = np.setdiff1d(np.arange(len(people)), found)
         opened = np.where(seats[kind[people[rest]]] == -2, -2, -1)
         opened[:, number] = people[rest]
-        benches.add(opened, seats[kind[people[rest]]])
+        filled.add(opened, seats[kind[people[rest]]])
         keys = np.append(keys, key[people[rest]])
-    return benches
+    return filled
 
 
 def take_seats(
-    benches: Benches,
+    filled: PodSeats,
     place: Places,
     new: Integers,
     label: Integers,
@@ -100,16 +104,16 @@ def take_seats(
 
     Pods of one lineage share its room: they are given as the same number, negative for no limit.
     """
-    pod, seat = np.nonzero(benches.taken == -1)
+    pod, seat = np.nonzero(filled.taken == -1)
     if room is not None:
         pod, seat = _roomy(pod, seat, room)
     if not len(pod) or not len(new):
         return new
-    one, other, cost = _pairs(benches.center(place)[pod], benches.label[pod, seat], place[new], label[new])
-    can = possible(benches, pod[one], new[other], label, barred)
+    one, other, cost = _pairs(filled.center(place)[pod], filled.label[pod, seat], place[new], label[new])
+    can = possible(filled, pod[one], new[other], label, barred)
     found = fill(len(pod), len(new), one[can], other[can], cost[can], price)
     sits = found >= 0
-    benches.taken[pod[sits], seat[sits]] = new[found[sits]]
+    filled.taken[pod[sits], seat[sits]] = new[found[sits]]
     return new[np.setdiff1d(np.arange(len(new)), found)]
 
 
@@ -130,12 +134,12 @@ def new_pods(
     seats: int,
     price: float,
     barred: Barred = None,
-) -> Benches:
+) -> PodSeats:
     """New pods of so many seats, in chunks of one person per pod, the most frequent labels first.
 
     No more people of one label than pods: then everybody finds a pod without her label.
     """
-    benches = Benches(np.zeros((0, seats), np.int64), np.zeros((0, seats), np.int64))
+    filled = PodSeats(np.zeros((0, seats), np.int64), np.zeros((0, seats), np.int64))
     rest = new
     while len(rest):
         count = np.bincount(label[rest])
@@ -143,7 +147,7 @@ def new_pods(
         order = rest[np.lexsort((rest, label[rest], -count[label[rest]]))]
         taken = np.full((pods, seats), -1, np.int64)
         taken[:, 0] = order[:pods]
-        own = Benches(taken, np.where(taken >= 0, label[taken], -1))
+        own = PodSeats(taken, np.where(taken >= 0, label[taken], -1))
         left: list[Integers] = []
         for chunk in range(1, seats + 1):
             people = order[chunk * pods : (chunk + 1) * pods] if chunk < seats else np.concatenate([order[:0], *left])
@@ -151,16 +155,16 @@ def new_pods(
                 left = []
             if len(people):
                 left.append(join(own, place, people, label, bounds, price, barred))
-        benches.add(own.taken, own.label)
+        filled.add(own.taken, own.label)
         after = np.concatenate([order[:0], *left])
         if len(after) == len(rest):
             break
         rest = after
-    return benches
+    return filled
 
 
 def join(
-    benches: Benches,
+    filled: PodSeats,
     place: Places,
     people: Integers,
     label: Integers,
@@ -171,42 +175,42 @@ def join(
     """One person more per pod, where bounds allow; returns who found none."""
     rest = people
     for _ in range(2):
-        open_ = np.flatnonzero((benches.taken == -1).any(axis=1))
+        open_ = np.flatnonzero((filled.taken == -1).any(axis=1))
         if not len(open_) or not len(rest):
             break
         near = min(4 * _NEAR, len(rest))
-        one, other, cost = _pairs(benches.center(place)[open_], 0 * open_, place[rest], 0 * rest, near)
-        fits = may_join(benches, open_[one], label[rest[other]], bounds)
-        fits &= possible(benches, open_[one], rest[other], label, barred)
+        one, other, cost = _pairs(filled.center(place)[open_], 0 * open_, place[rest], 0 * rest, near)
+        fits = may_join(filled, open_[one], label[rest[other]], bounds)
+        fits &= possible(filled, open_[one], rest[other], label, barred)
         found = fill(len(open_), len(rest), one[fits], other[fits], cost[fits], price)
         sits = np.flatnonzero(found >= 0)
         pods = open_[sits]
-        seat = (benches.taken[pods] == -1).argmax(axis=1)
-        benches.taken[pods, seat] = rest[found[sits]]
-        benches.label[pods, seat] = label[rest[found[sits]]]
+        seat = (filled.taken[pods] == -1).argmax(axis=1)
+        filled.taken[pods, seat] = rest[found[sits]]
+        filled.label[pods, seat] = label[rest[found[sits]]]
         rest = rest[np.setdiff1d(np.arange(len(rest)), found)]
     return rest
 
 
 def attach(
-    benches: Benches,
+    filled: PodSeats,
     place: Places,
     label: Integers,
     new: NDArray[np.bool_],
     bounds: LabelBounds,
     barred: Barred = None,
-) -> Benches:
+) -> PodSeats:
     """Newcomers who are alone sit with the nearest new couple, as a third, where bounds allow: a decoy less.
 
     `new` says of every record whether it is about somebody who is new. With c = 2/3, two of three may have one label.
     """
-    seats, there = (benches.taken >= -1).sum(axis=1), (benches.taken >= 0).sum(axis=1)
-    fresh = np.where(benches.taken >= 0, new[np.maximum(benches.taken, 0)], True).all(axis=1) & (seats == 2)
+    seats, there = (filled.taken >= -1).sum(axis=1), (filled.taken >= 0).sum(axis=1)
+    fresh = np.where(filled.taken >= 0, new[np.maximum(filled.taken, 0)], True).all(axis=1) & (seats == 2)
     lone, couples = np.flatnonzero(fresh & (there == 1)), np.flatnonzero(fresh & (there == 2))
     if not len(lone) or not len(couples):
-        return benches
-    wide = max(3, benches.taken.shape[1])
-    found = Benches(_widened(benches.taken, wide), _widened(benches.label, wide))
+        return filled
+    wide = max(3, filled.taken.shape[1])
+    found = PodSeats(_widened(filled.taken, wide), _widened(filled.label, wide))
     people = found.taken[lone].max(axis=1)
     found.taken[couples, 2], found.label[couples, 2] = -1, -1
     one, other, cost = _pairs(found.center(place)[couples], 0 * couples, place[people], 0 * people, 4 * _NEAR)
@@ -219,14 +223,14 @@ def attach(
     rest = np.setdiff1d(couples, couples[joined])
     found.taken[rest, 2], found.label[rest, 2] = -2, -2
     kept = np.setdiff1d(np.arange(len(found)), lone[sits[joined]])
-    return Benches(found.taken[kept], found.label[kept])
+    return PodSeats(found.taken[kept], found.label[kept])
 
 
-def may_join(benches: Benches, pod: Integers, label: Integers, bounds: LabelBounds) -> NDArray[np.bool_]:
+def may_join(filled: PodSeats, pod: Integers, label: Integers, bounds: LabelBounds) -> NDArray[np.bool_]:
     """Whether a pod with one seat of this label more keeps every bound."""
     fits = np.ones(len(pod), np.bool_)
-    own = benches.label[pod]
-    seats = (benches.taken[pod] != -2).sum(axis=1)
+    own = filled.label[pod]
+    seats = (filled.taken[pod] != -2).sum(axis=1)
     for row, shares in zip(bounds.answers, bounds.shares, strict=True):
         answer = row[label]
         there = np.where(own >= 0, row[own], -2)
@@ -237,12 +241,12 @@ def may_join(benches: Benches, pod: Integers, label: Integers, bounds: LabelBoun
     return fits
 
 
-def possible(benches: Benches, pod: Integers, people: Integers, label: Integers, barred: Barred) -> NDArray[np.bool_]:
+def possible(filled: PodSeats, pod: Integers, people: Integers, label: Integers, barred: Barred) -> NDArray[np.bool_]:
     """Whether somebody could have every label of a pod, and everybody in it hers, as far as others know."""
     can = np.ones(len(pod), np.bool_)
     if barred is None:
         return can
-    for there, sits in zip(benches.label[pod].T, benches.taken[pod].T, strict=True):
+    for there, sits in zip(filled.label[pod].T, filled.taken[pod].T, strict=True):
         can &= ~((there >= 0) & (there != label[people]) & barred[people, np.maximum(there, 0)])
         can &= ~((sits >= 0) & (there != label[people]) & barred[np.maximum(sits, 0), label[people]])
     return can

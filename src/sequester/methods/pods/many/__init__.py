@@ -1,1 +1,0 @@
-"""Pods and classes of many people, by quick loops that threads share."""
