@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from sequester.analyst.estimate import estimate
     from sequester.analyst.read import read_release, read_series
     from sequester.analyst.result import Estimate
-    from sequester.attacks.adversary import Knowledge
     from sequester.attacks.audit import Audit, audit
     from sequester.attacks.finding import Finding
+    from sequester.attacks.registry import Knowledge
     from sequester.errors import (
         Busy,
         DataError,
@@ -43,7 +43,7 @@ _HOMES = {
     "Estimate": "sequester.analyst.result",
     "Finding": "sequester.attacks.finding",
     "GuaranteeError": "sequester.errors",
-    "Knowledge": "sequester.attacks.adversary",
+    "Knowledge": "sequester.attacks.registry",
     "LedgerError": "sequester.errors",
     "Measurement": "sequester.metrics.measure",
     "MissingLibrary": "sequester.errors",

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from chains import Chain, chains, cut_of, finer_cuts, random_cut
 from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.errors import GuaranteeError
 from sequester.history import History
 from sequester.methods.specialize.bcf import TaxonomyCuts
 from sequester.methods.specialize.respecialize import Refinement, respecialize
+from ways import backward, cross, forward
 
 often = settings(max_examples=100, deadline=None)
 ATTACKS = {"forward": forward, "cross": cross, "backward": backward}

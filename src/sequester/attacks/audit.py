@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sequester import log
-from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
-from sequester.attacks.exposed import Exposed
-from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.pods.proof import REFUSED
-from sequester.attacks.registry import ATTACKS, attack_of
-from sequester.attacks.untried import Reason, Untried
+from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Reason, Setting, Untried
+from sequester.attacks.belief import Beliefs, Believed, believable
+from sequester.attacks.explain import Story, story_of
+from sequester.attacks.exposed import Exposed, findings_table, worst_findings
+from sequester.attacks.finding import Finding, Result, Semantics, keep_worst, say_more
+from sequester.attacks.pods import REFUSED, check_pods, of_people
+from sequester.attacks.registry import ATTACKS, Knowledge, attack_of, chosen_attacks
+from sequester.attacks.target import SoughtPerson, Target, findings_of, look_for
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError
 from sequester.history import History
-from sequester.history.label import WHOLE_ROW, Rows
+from sequester.history.drift import bounded_by_cells
+from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.history.seats import Seats
 from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.model import Policy
@@ -32,10 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sequester.attacks.belief import Believed
-    from sequester.attacks.explain import Story
-    from sequester.attacks.exposure import Noted
-    from sequester.attacks.target import Target
 
 Progress = Callable[[str, int, int], None]
 
@@ -115,8 +113,6 @@ class Audit(Viewable):
 
     def story(self, number: int) -> Story:
         """The same in parts."""
-        from sequester.attacks.explain import story_of
-
         if not 1 <= number <= len(self.findings):
             raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
         finding = self.findings[number - 1]
@@ -126,14 +122,10 @@ class Audit(Viewable):
 
     def worst(self, most: int = 5) -> tuple[int, ...]:
         """The numbers of the findings to read first, counted from 1: the worst of every attack before others."""
-        from sequester.attacks.worst import worst_findings
-
         return worst_findings(self.findings, most=most)
 
     def findings_table(self) -> pa.Table:
         """All findings, one per row, for a Parquet file. They hold sensitive values and person ids: keep it private."""
-        from sequester.attacks.findings_table import findings_table
-
         return findings_table(self.findings)
 
     def report(self, *, audience: Literal["internal", "public"] = "internal") -> str:
@@ -250,9 +242,6 @@ def _of_target(
     releases: Sequence[Any], policy: Policy, target: Mapping[str, str], *, since: int, show_values: bool
 ) -> Audit:
     """What the releases tell about one person."""
-    from sequester.attacks.target import Wanted, findings_of, look_for
-    from sequester.history.drift import bounded_by_cells
-    from sequester.history.label import Labels
     from sequester.history.load import read_rows
     from sequester.history.membership import Membership
     from sequester.history.releases import read_releases
@@ -267,7 +256,7 @@ def _of_target(
     assert read.target is not None
     lo, hi = (side[:, 0] for side in read.target)
     told = np.array(bounded_by_cells(policy), np.bool_)
-    asked = look_for(history, Wanted(dict(target), lo, hi, told, since - 1, read.written), labels)
+    asked = look_for(history, SoughtPerson(dict(target), lo, hi, told, since - 1, read.written), labels)
     findings = tuple(findings_of(asked, history, labels))
     return Audit(
         findings=findings,
@@ -309,16 +298,12 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     informed    asks about a reader who has learnt from the releases: everybody's exact values in each release, as far
                 as they are known; none where only boxes are
     """
-    from sequester.attacks.belief import Beliefs, believable
-
     attacks = _chosen(against, knowledge, published)
     record = _Record(attacks, [note for history in histories for note in history.notes])
     if before is not None and before.releases >= len(histories[0]):
         before = None
     pods = None
     if seats is not None and semantics == "exact":
-        from sequester.attacks.pods import check_pods
-
         pods = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
     held = pods if pods is not None and pods.holds else None
     if pods is not None and held is None:
@@ -484,18 +469,15 @@ def _needs_nobody(attack: Attack, *, registered: bool) -> bool:
     return attack.classes_only or (attack.values == "transient" and registered)
 
 
-def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Noted:
+def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Result:
     """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
-    from sequester.attacks.exposure import Noted, keep_worst, say_more
-
     if asked.pods is not None and result.findings:
-        from sequester.attacks.pods import of_people
-
         result = of_people(result, history, asked.pods, smallest=attack.wants_more(asked.policy))
     findings, more = keep_worst(result.findings)
-    notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
-    return Noted(findings, result.measure, (*notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved)
+    return Result(
+        findings, result.measure, (*result.notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved
+    )
 
 
 def _try(attack: Attack, history: History, asked: Setting) -> Result:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sequester.attacks.attack import UNPROMISED, Attack, Setting
-from sequester.attacks.exposure import Noted, name_counts, say_more, worst
-from sequester.attacks.finding import Finding, Result
+from sequester.attacks.finding import Finding, Result, name_counts, say_more, worst
 from sequester.guarantees.criterion import Criterion, Declaration
 from sequester.guarantees.registry import CRITERIA
 from sequester.history import History
+from sequester.history.trajectory import Index
 
 
 def find(history: History, attack: str, criterion: Criterion | None, *, since: int = 0) -> Result:
@@ -44,7 +43,7 @@ def find(history: History, attack: str, criterion: Criterion | None, *, since: i
     ]
     measure = (min if criterion.at_least else max)(extremes)
     attribute = history.attribute if criterion.about_values else ""
-    return Noted(findings, measure, say_more(attack, attribute, len(unsafe) - len(told)))
+    return Result(findings, measure, say_more(attack, attribute, len(unsafe) - len(told)))
 
 
 def _finding(
@@ -108,7 +107,7 @@ class _Members:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._sorted: dict[int, tuple[NDArray[np.intp], NDArray[np.int32]]] = {}
+        self._of: dict[int, Index] = {}
 
     def of(self, release: int, number: int) -> tuple[Any, ...]:
         """Their ids, in the order of the history; of a class of which only some are known, of these."""
@@ -116,12 +115,9 @@ class _Members:
         member = published.certain if published.member is None else published.member
         if member is None:
             return ()
-        if release not in self._sorted:
-            order = np.argsort(member, kind="stable")
-            self._sorted[release] = order, member[order]
-        order, classes = self._sorted[release]
-        start, end = np.searchsorted(classes, [number, number + 1])
-        return tuple(self._history.people[person] for person in order[start:end].tolist())
+        if release not in self._of:
+            self._of[release] = Index.of(member, len(published))
+        return tuple(self._history.people[person] for person in self._of[release].members([number]))
 
 
 def _declare(declared: Declaration, title: str) -> Attack:

@@ -24,9 +24,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.cracks.comparison import Comparison, compare
 from sequester.attacks.finding import Finding
 from sequester.attacks.solvers.buddies import Classes, Counts
+from sequester.attacks.solvers.comparison import Comparison, compare
 from sequester.attacks.solvers.flow import max_flow
 from sequester.history import History
 from sequester.history.boxes import intersecting
@@ -41,7 +41,7 @@ ANY_VALUE = "any value"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SoughtPerson:
     """A target: what is known of her quasi-identifiers, as it was given and as codes, and the first release with her.
 
     lo, hi  (quasi-identifiers,) what her values lie between
@@ -100,7 +100,7 @@ class Matching:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SearchedRelease:
     """One release that may have her: the rows that match her, and per label how many of them may be hers at once."""
 
     number: int
@@ -136,7 +136,7 @@ class Target:
     required: int
     columns: tuple[str, ...]
     label: str
-    releases: tuple[Seen, ...]
+    releases: tuple[SearchedRelease, ...]
     notes: tuple[str, ...]
 
     @property
@@ -191,7 +191,7 @@ class Target:
         }
 
 
-def look_for(history: History, wanted: Wanted, labels: Labels) -> Target:
+def look_for(history: History, wanted: SoughtPerson, labels: Labels) -> Target:
     """The rows of every release that may be the target's; `labels` are the values of the history."""
     places = {number: _matching(history, wanted, number) for number in range(wanted.since, len(history))}
     notes = [f"no row of release {number + 1} matches her" for number, classes in places.items() if not len(classes)]
@@ -262,7 +262,7 @@ def findings_of(target: Target, history: History, labels: Labels) -> Iterator[Fi
                 )
 
 
-def _matching(history: History, wanted: Wanted, number: int) -> Classes:
+def _matching(history: History, wanted: SoughtPerson, number: int) -> Classes:
     """The classes of a release that she may be in."""
     release = history.releases[number]
     near = history.sides(wanted.lo[:, None], wanted.hi[:, None])
@@ -279,9 +279,9 @@ def _matching(history: History, wanted: Wanted, number: int) -> Classes:
 class _Search:
     """Rows left per release, class that matches and label; `most` bounds a label over all classes of a release."""
 
-    def __init__(self, history: History, wanted: Wanted, places: dict[int, Classes]) -> None:
+    def __init__(self, history: History, wanted: SoughtPerson, places: dict[int, Classes]) -> None:
         self.history, self.wanted, self.places = history, wanted, places
-        self.rows = {number: _rows(history, number)[classes] for number, classes in places.items()}
+        self.rows = {number: history.rows_of(number)[classes] for number, classes in places.items()}
         self.left = {number: rows.copy() for number, rows in self.rows.items()}
         self.most = next((rows.sum(axis=0) for rows in self.rows.values()), np.zeros(0, np.int64))
         self.by: dict[int, list[tuple[Way, int, Counts]]] = {number: [] for number in places}
@@ -311,7 +311,7 @@ class _Search:
         self.left[number] = np.minimum(self.left[number], left)
         self.by[number].append((way, other, left))
 
-    def seen(self, number: int) -> Seen:
+    def seen(self, number: int) -> SearchedRelease:
         """What was found out about one release."""
         release, classes = self.history.releases[number], self.places[number]
         rows, left = self.rows[number], self.left[number]
@@ -337,7 +337,7 @@ class _Search:
         total = np.minimum(left.sum(axis=0), self.most)
         names = self.history.values if self.history.permanent else (ANY_VALUE,)
         found = {names[label]: int(total[label]) for label in np.flatnonzero(rows.sum(axis=0)).tolist()}
-        return Seen(number + 1, release.name, tuple(matching), found)
+        return SearchedRelease(number + 1, release.name, tuple(matching), found)
 
 
 def _strongest(cracks: Sequence[Excluded]) -> tuple[Excluded, ...]:
@@ -347,11 +347,6 @@ def _strongest(cracks: Sequence[Excluded]) -> tuple[Excluded, ...]:
         if crack.attack not in best or crack.rows > best[crack.attack].rows:
             best[crack.attack] = crack
     return tuple(best.values())
-
-
-def _rows(history: History, number: int) -> Counts:
-    counts = history.releases[number].counts
-    return counts if history.permanent else counts.sum(axis=1, keepdims=True)
 
 
 class _Alike:

@@ -13,7 +13,7 @@ from sequester.cli.terminal import Format
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
-    from sequester.attacks.solvers.spread import BeliefSpread
+    from sequester.attacks.solvers.belief import BeliefSpread
     from sequester.policy import Policy
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -315,7 +315,7 @@ def _show_belief(audited: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from sequester.attacks.belief.informed import in_words
+    from sequester.attacks.informed import in_words
     from sequester.cli.summary import believed
     from sequester.cli.terminal import console
 

@@ -73,7 +73,7 @@ def _ages(ledger: Ledger, entry: Entry) -> dict[int, int]:
 def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None, *, status: str) -> None:
     from rich.text import Text
 
-    from sequester.attacks.untried import Untried
+    from sequester.attacks.attack import Untried
     from sequester.cli.summary import (
         add_personal,
         changes,

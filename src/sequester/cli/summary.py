@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from sequester.attacks.untried import Untried
+    from sequester.attacks.attack import Untried
     from sequester.guarantees.criterion import Outcome
     from sequester.metrics.measure import Measurement
     from sequester.publish.plan import Change, Check, Personal, PodFigures, Waiting

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from sequester.attacks.audit import Audit
-    from sequester.attacks.target import Seen, Target
+    from sequester.attacks.target import SearchedRelease, Target
     from sequester.policy import Policy
 
 _RUNS = 4
@@ -50,7 +50,7 @@ def show_target(target: Target, audited: Audit) -> None:
         screen.print(Text(f"note: {note}", "dim"), soft_wrap=True)
 
 
-def _show_release(target: Target, seen: Seen) -> None:
+def _show_release(target: Target, seen: SearchedRelease) -> None:
     from rich.table import Table
     from rich.text import Text
 

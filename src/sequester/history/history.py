@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -123,6 +124,11 @@ class History:
         published = self.releases[release]
         return published.size if self.kept is None else published.size - published.counts[:, self.kept]
 
+    def rows_of(self, release: int) -> NDArray[np.int64]:
+        """(classes, values) rows of a release (numbered from 0); one column where values are free to change."""
+        counts = self.releases[release].counts
+        return counts if self.permanent else counts.sum(axis=1, keepdims=True)
+
     def trajectory_counts(self) -> NDArray[np.int64] | None:
         """(trajectories, values) of permanent values, None when they are not known."""
         if self.trajectories is None or self.value is None:
@@ -135,6 +141,10 @@ class History:
         if self.trajectories is None:
             raise ValueError("who is in which class is not known")
         return self.trajectories
+
+    def people_of(self, trajectories: Iterable[int]) -> tuple[Any, ...]:
+        """Ids of the people of these trajectories, in the order of the history."""
+        return tuple([self.people[person] for person in sorted(self.known_trajectories.people.members(trajectories))])
 
     def fitting_path(self) -> NDArray[np.int32]:
         """The path of every trajectory, without the classes that contradict what is known of their members.
