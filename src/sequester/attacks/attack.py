@@ -1,8 +1,7 @@
-"""What an audit was asked for and could not try: `holds` says nothing about it.
-
-What an attack is: a declaration. Checks, measures, notes, stories and rows of reports are derived from it.
+"""What an attack is: a declaration. Checks, measures, notes, stories and rows of reports are derived from it.
 
 Every module of an attack ends with its declaration, and `registry` lists them: a new attack is one file and one line.
+What of them could not be tried is told too (`Untried`): `holds` says nothing about it.
 """
 
 from __future__ import annotations

@@ -24,6 +24,15 @@ from sequester.errors import DataError
 from sequester.history import History
 from sequester.history.drift import bounded_by_cells
 from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.history.load import (
+    Membership,
+    find_members,
+    histories_of,
+    is_written_differently,
+    points_of,
+    read_rows,
+)
+from sequester.history.releases import read_releases
 from sequester.history.seats import Seats
 from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.model import Policy
@@ -99,7 +108,8 @@ class Audit(Viewable):
         by_chance = attack_of(attack).by_chance
         if by_chance is not None and not any(finding.attack == attack for finding in self.findings):
             return by_chance
-        return _number(self.measures.get(attack))
+        measure = self.measures.get(attack)
+        return "" if measure is None else f"{measure:.4g}"
 
     def required(self, attack: str) -> float | None:
         """What the policy demands of what an attack reaches; None where that is not one number."""
@@ -204,10 +214,6 @@ def audit(  # noqa: PLR0913 - all but two by name
         if given := [name for name, value in beside.items() if value is not None]:
             raise DataError(f"a target is looked for in the releases alone; leave out {', '.join(given)}")
         return _of_target(releases, policy, target, since=since, show_values=show_values)
-    from sequester.history.load import histories_of, is_written_differently, read_rows
-    from sequester.history.membership import Membership, find_members, points_of
-    from sequester.history.releases import read_releases
-
     held, known = releases, population
     if knowledge is not None and knowledge.releases is not None:
         held = [releases[number - 1] for number in knowledge.releases]
@@ -242,10 +248,6 @@ def _of_target(
     releases: Sequence[Any], policy: Policy, target: Mapping[str, str], *, since: int, show_values: bool
 ) -> Audit:
     """What the releases tell about one person."""
-    from sequester.history.load import read_rows
-    from sequester.history.membership import Membership
-    from sequester.history.releases import read_releases
-
     read = read_releases(releases, policy, target=target, show_values=show_values)
     if not 1 <= since <= len(read):
         raise DataError(f"`since` is {since}: name the first release with the target, from 1 to {len(read)}")
@@ -308,6 +310,7 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     held = pods if pods is not None and pods.holds else None
     if pods is not None and held is None:
         record.notes.append(REFUSED)
+    decoy = None if seats is None or len(seats.decoy) != len(histories[0].people) else seats.decoy
     beliefs = Beliefs(rows, None if held is None else held.seats)
     asked = Setting(
         policy,
@@ -315,8 +318,8 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         registered,
         labels=None if rows is None else rows.labels,
         pods=held,
-        decoy=_decoys(seats, knowledge, histories[0]),
-        nobody=None if seats is None or len(seats.decoy) != len(histories[0].people) else seats.decoy,
+        decoy=decoy if knowledge is not None and knowledge.totals else None,
+        nobody=decoy,
         before=None if held is None else before,
         beliefs=beliefs,
     )
@@ -352,17 +355,12 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         unsolved=record.unsolved,
         pods=None if pods is None else pods.to_dict(),
         belief=told,
-        nobody=_nobody(seats, histories[0]),
+        nobody=frozenset(
+            [histories[0].people[one] for one in ([] if decoy is None else np.flatnonzero(decoy).tolist())]
+        ),
         policy=_as_asked(policy, against),
         untried=record.left(),
     )
-
-
-def _nobody(seats: Seats | None, history: History) -> frozenset[Any]:
-    """The ids that decoys have."""
-    if seats is None or len(seats.decoy) != len(history.people):
-        return frozenset()
-    return frozenset(one for one, decoy in zip(history.people, seats.decoy.tolist(), strict=True) if decoy)
 
 
 def _as_asked(policy: Policy, against: Sequence[str]) -> Policy:
@@ -386,13 +384,6 @@ def _chosen(
 def _merges(published: Sequence[History] | None) -> bool:
     """Whether classes were taken together, so that only some people's class is certain."""
     return any(release.certain is not None for history in published or () for release in history.releases)
-
-
-def _decoys(seats: Seats | None, knowledge: Knowledge | None, history: History) -> NDArray[np.bool_] | None:
-    """Who is nobody, to somebody who knows the true totals."""
-    if seats is None or knowledge is None or not knowledge.totals or len(seats.decoy) != len(history.people):
-        return None
-    return seats.decoy
 
 
 class _Record:
@@ -513,7 +504,3 @@ def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             seen.add(key)
             kept.append(finding)
     return tuple(sorted(kept, key=lambda finding: not finding.about_value))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

@@ -1,8 +1,7 @@
 """Belief as an attack: who is believed to have a value more surely than promised, and what is told of everybody.
 
-How far background knowledge carries: what is believed of the others when some people's values are known.
-
-What remains of a lineage for somebody who is told all pods, types and seats: one choice, exactly.
+Told is also how far background knowledge carries (`Resilience`): what is believed of the others when some people's
+values are known; and what remains of a lineage for somebody who is told all pods, types and seats: one choice, exactly.
 
 A lineage is everybody who is linked through pods. All its people at one seat have one label, so that its worlds are the
 ways to lay its type's labels on its seats, and without a reason to prefer one they are equally likely. (The proof that

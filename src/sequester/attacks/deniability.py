@@ -20,17 +20,12 @@ With bounds that differ by value the program asks for the smallest multiple of a
 finding's `observed` is that multiple of its value's bound, and the measure that multiple of the largest bound (at
 most 1), so that either exceeds its bound exactly when there is a breach.
 
-Deniability where the true totals are known: how many people of every release have each label.
-
-Somebody who knows the totals from elsewhere (a hospital's yearly report) knows what the decoys of every release show
-together: what is published, less the totals. That is no promise of pods, which share values out between people and
-decoys alike, and can undo it. The program is that of whole rows, told besides what people and decoys of each release
-have, as if every release had been published once more with two classes: people, and decoys. Which rows are decoys is
-taken to be known, which is more than anybody can know, so a series that passes is safe from weaker ones.
-
-Proofs as findings a person can check by hand: add these published counts, subtract those, see who remains.
-
-The sum that refutes every belief (see `telling`), told so that it can be checked by hand.
+Where the true totals are known, how many people of every release have each label, more follows. Somebody who knows them
+from elsewhere (a hospital's yearly report) knows what the decoys of every release show together: what is published,
+less the totals. That is no promise of pods, which share values out between people and decoys alike, and can undo it.
+The program is that of whole rows, told besides what people and decoys of each release have, as if every release had
+been published once more with two classes: people, and decoys. Which rows are decoys is taken to be known, which is more
+than anybody can know, so a series that passes is safe from weaker ones.
 """
 
 from __future__ import annotations
@@ -60,8 +55,8 @@ from sequester.attacks.solvers.inquiry import Inquiry, LabelProgram
 from sequester.attacks.solvers.pairs import LARGEST, Known
 from sequester.attacks.solvers.program import Integers, Mask, Program, Refutation, least_excess, refute, stretch
 from sequester.history import History
+from sequester.history.history import Publication
 from sequester.history.label import WHOLE_ROW, Labels, Question
-from sequester.history.publication import Publication
 from sequester.policy.words import listed
 
 if TYPE_CHECKING:
@@ -100,7 +95,9 @@ def find(
     stated = asked.state((touched & ~large)[asked.known.part])
     program = stated.program
     proofs = list(_prove(program.take(asked.suspected(stated))))
-    proofs += _prove(_uncap(program, proofs))
+    # What is proven once needs no second explanation.
+    proven = np.concatenate([np.zeros(0, np.int64), *(proof.caps for proof, _ in proofs)])
+    proofs += _prove(program.without_caps(proven))
     findings = {(one.value, one.classes, one.people): one for one in Teller(history, asked, stated).findings(proofs)}
     strain = _unavoidable(asked, stated, touched, [best for _, best in proofs])
     if not findings and strain < 1 + _NOISE:
@@ -140,11 +137,6 @@ def _parts_of(asked: Inquiry, shares: Mask) -> Mask:
     return parts
 
 
-def _uncap(program: Program, proofs: list[Proof]) -> Program:
-    """What is proven once needs no second explanation."""
-    return program.without_caps(np.concatenate([proof.caps for proof, _ in proofs])) if proofs else program
-
-
 def _prove(program: Program) -> Iterator[Proof]:
     """Independent proofs, each with the part of it that ties people most tightly."""
     if not program.exceeded.any():
@@ -160,12 +152,8 @@ def _prove(program: Program) -> Iterator[Proof]:
     best = list(proofs)
     for proof in () if tightest is None else refute(inner, tightest[1]):
         number = int(owner[proof.rows[0]])
-        best[number] = max(best[number], proof, key=_tightness)
+        best[number] = max(best[number], proof, key=lambda one: (one.strain, -len(one.rows)))
     yield from zip(proofs, best, strict=True)
-
-
-def _tightness(proof: Refutation) -> tuple[Fraction | float, int]:
-    return proof.strain, -len(proof.rows)
 
 
 def _unavoidable(asked: Inquiry, stated: LabelProgram, touched: Mask, proofs: list[Refutation]) -> float:
@@ -192,10 +180,6 @@ def _unavoidable(asked: Inquiry, stated: LabelProgram, touched: Mask, proofs: li
         return max(strain, float(own[certified[asked.known.part[asked.share.trajectory]]].max()))
     least = stretch(settled)
     return strain if least is None else max(strain, float(least[0].max(initial=0.0)))
-
-
-def _find(history: History, asked: Setting) -> Result:
-    return find(history, labels=asked.labels_of(history))
 
 
 def _by_pods(history: History, pods: PodProof, since: int) -> Result:
@@ -486,7 +470,7 @@ TERMS_SHOWN = 100
 
 
 def tell_sum(finding: Finding, history: History) -> str:
-    """The sum of the witness (see `telling`): its terms, who remains in it, and why that is too much."""
+    """The sum of the witness: its terms, who remains in it, and why that is too much."""
     told, releases = finding.witness, len(history)
     terms = [
         *(f"+ {_times(row)}{_count(row)}" for row in told["added"]),
@@ -556,7 +540,7 @@ ATTACK = Attack(
     name="deniability",
     adversary="insider",
     title="Confidence no belief can avoid",
-    find=_find,
+    find=lambda history, asked: find(history, labels=asked.labels_of(history)),
     smallest=False,
     required=largest_share,
     values="permanent",

@@ -11,24 +11,23 @@ have, there is nothing in it to protect: six people without a diagnosis, one of 
 Whose rows theirs are is for `tracing`. So few people left count only with somebody among them who has a bounded value,
 or where no value has a bound and numbers are all that is promised.
 
-Three and more releases: trajectories whose values follow from sums and differences of classes, with fractions.
-
-Byun et al. check pairs of releases and say that this suffices; it does not. With {01}{23}, {02}{13}, {03}{12} no pair
-leaves anybody alone, but person 0 is half of {01} + {02} + {03} - {0123}. The people of one trajectory are determined
-when its indicator is a rational combination of the indicators of classes. That is linear algebra, done here modulo a
-prime on small components and confirmed in exact fractions, so that what is reported is proved; a trajectory whose
-combination has a numerator or denominator above 30000 would be missed. Larger sets of trajectories are not searched.
+Of three and more releases, trajectories are looked for whose values follow from sums and differences of classes, with
+fractions. Byun et al. check pairs of releases and say that this suffices; it does not. With {01}{23}, {02}{13},
+{03}{12} no pair leaves anybody alone, but person 0 is half of {01} + {02} + {03} - {0123}. The people of one trajectory
+are determined when its indicator is a rational combination of the indicators of classes. That is linear algebra, done
+here modulo a prime on small components and confirmed in exact fractions, so that what is reported is proved; a
+trajectory whose combination has a numerator or denominator above 30000 would be missed. Larger sets of trajectories are
+not searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations as pairs_of
 from math import inf, isqrt, lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,32 +135,19 @@ class _Subtractions:
         """Trajectories of too few people that three or more releases determine."""
         if len(self.history) < 3 or self.trajectories.size.min() >= self.history.fewest:
             return
-        for found in combinations(self.trajectories, self.history.fewest):
-            if self.free[found.trajectory]:
+        for trajectory, found in combinations(self.trajectories, self.history.fewest):
+            if self.free[trajectory]:
                 continue
-            people = int(self.trajectories.size[found.trajectory])
+            people = int(self.trajectories.size[trajectory])
             self.measure = min(self.measure, people)
-            if self._is_new(None, [found.trajectory], reached=people):
-                terms = sorted((release + 1, number + 1, factor) for release, number, factor in found.terms)
-                self.findings.append(
-                    Finding(
-                        attack="difference",
-                        adversary="insider",
-                        releases=tuple(sorted({release for release, _, _ in terms})),
-                        required=float(self.history.fewest),
-                        observed=float(people),
-                        classes=tuple((release, number) for release, number, _ in terms),
-                        people=self.history.people_of([found.trajectory]),
-                        witness={
-                            "combination": [
-                                {"release": release, "class": number, "times": str(factor)}
-                                for release, number, factor in terms
-                            ],
-                            "left": people,
-                        },
-                        attribute=self.history.attribute,
-                    )
-                )
+            if self._is_new(None, [trajectory], reached=people):
+                terms = sorted((release + 1, number + 1, factor) for release, number, factor in found)
+                combination = [
+                    {"release": release, "class": number, "times": str(factor)} for release, number, factor in terms
+                ]
+                places = [(release, number) for release, number, _ in terms]
+                witness = {"combination": combination, "left": people}
+                self._tell([trajectory], None, observed=people, classes=places, witness=witness)
 
     def _add(self, remainder: Remainder) -> None:
         cells, value = remainder.cells, remainder.value
@@ -179,27 +165,35 @@ class _Subtractions:
             return
         added, taken = ([number + 1 for number in classes] for classes in (remainder.added, remainder.taken))
         outer, inner = cells.outer + 1, cells.inner + 1
-        witness = {
-            "from_release": outer,
-            "from": added,
-            "minus_release": inner,
-            "minus": taken,
-            "left": remainder.people,
-        }
+        witness = {"from_release": outer, "from": added, "minus_release": inner, "minus": taken}
+        witness |= {"left": remainder.people}
         if value is not None:
             witness |= {"with_value": remainder.with_value, "exactly": remainder.nested}
+        places = [*((outer, number) for number in added), *((inner, number) for number in taken)]
+        self._tell(left, value, observed=observed, classes=places, witness=witness)
+
+    def _tell(
+        self,
+        trajectories: list[int],
+        value: int | None,
+        *,
+        observed: float,
+        classes: list[tuple[int, int]],
+        witness: Mapping[str, Any],
+    ) -> None:
+        history = self.history
         self.findings.append(
             Finding(
                 attack="difference",
                 adversary="insider",
-                releases=(min(outer, inner), max(outer, inner)),
-                required=float(self.history.fewest if value is None else self.history.bounds[value]),
+                releases=tuple(sorted({release for release, _ in classes})),
+                required=float(history.fewest if value is None else history.bounds[value]),
                 observed=float(observed),
-                value=None if value is None else self.history.values[value],
-                classes=(*((outer, number) for number in added), *((inner, number) for number in taken)),
-                people=self.history.people_of(left),
+                value=None if value is None else history.values[value],
+                classes=tuple(classes),
+                people=history.people_of(trajectories),
                 witness=witness,
-                attribute=self.history.attribute,
+                attribute=history.attribute,
             )
         )
 
@@ -276,16 +270,12 @@ LARGEST = 400
 _PRIME = (1 << 31) - 1
 
 
-@dataclass(frozen=True)
-class Combination:
-    """One trajectory as a sum of multiples of classes, each (release, class, factor), numbers from 0."""
-
-    trajectory: int
-    terms: tuple[tuple[int, int, Fraction], ...]
+Terms = tuple[tuple[int, int, Fraction], ...]
+"""Multiples of classes, each (release, class, factor), numbers from 0."""
 
 
-def combinations(trajectories: Trajectories, k: int) -> Iterator[Combination]:
-    """Trajectories of fewer than k people that are determined, but are no class themselves."""
+def combinations(trajectories: Trajectories, k: int) -> Iterator[tuple[int, Terms]]:
+    """Trajectories of fewer than k people that are determined, each with the sum it is, and are no class themselves."""
     path = trajectories.path
     present = path >= 0
     offset = np.concatenate([[0], np.cumsum(path.max(axis=0, initial=-1) + 1)])
@@ -308,7 +298,7 @@ def combinations(trajectories: Trajectories, k: int) -> Iterator[Combination]:
         for position, factors in _units(matrix, wanted[members]):
             if len(factors) > 1:
                 terms = tuple((*names[index], factor) for index, factor in factors.items())
-                yield Combination(int(members[position]), terms)
+                yield int(members[position]), terms
 
 
 def _units(matrix: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, dict[int, Fraction]]]:

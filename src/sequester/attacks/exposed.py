@@ -1,8 +1,7 @@
 """How many people an audit found exposed: the one number that somebody who answers for the data asks for first.
 
-The few findings that somebody should read first.
-
-All findings of an audit as one table: thousands of them in a Parquet file take little room, and can be asked.
+Beside it the few findings to read first, and all of them as one table: thousands in a Parquet file take little room,
+and can be asked.
 """
 
 from __future__ import annotations
@@ -211,15 +210,8 @@ SCHEMA = pa.schema(
 
 def findings_table(findings: Sequence[Finding]) -> pa.Table:
     """One row per finding, in their order. Holds sensitive values and person ids: for the publisher."""
-    columns = {
+    columns = {name: [getattr(one, name, None) for one in findings] for name in SCHEMA.names} | {
         "number": range(1, len(findings) + 1),
-        "attack": [one.attack for one in findings],
-        "adversary": [one.adversary for one in findings],
-        "releases": [one.releases for one in findings],
-        "attribute": [one.attribute for one in findings],
-        "value": [one.value for one in findings],
-        "required": [one.required for one in findings],
-        "observed": [one.observed for one in findings],
         "certain": [is_certain(one) for one in findings],
         "people": [[str(person) for person in one.people] for one in findings],
         "classes": [[{"release": release, "class": number} for release, number in one.classes] for one in findings],

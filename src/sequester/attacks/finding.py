@@ -1,6 +1,6 @@
 """What an attack returns: findings with witnesses that a person can check by hand.
 
-Exposed people gathered by what exposes them: one value, and one combination of classes.
+Exposed people are gathered by what exposes them: one value, and one combination of classes.
 """
 
 from __future__ import annotations

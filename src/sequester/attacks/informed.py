@@ -5,11 +5,9 @@ to have the same. So two beliefs are told. One is learnt from the rows of classe
 learnt from all rows and then scaled to the rows of her classes, as `belief` is: the most even belief relative to what
 was learnt. What her being in the table adds is their difference.
 
-Learnt is a multinomial logistic regression, release by release, on where rows lie: every quasi-identifier is cut into
-a few stretches that hold about as many rows each, and a box counts with its share in each. Her own place is her exact
-values where a population tells them; else what all her boxes have in common.
-
-Shares of values by features: multinomial logistic regression with a ridge, learnt from counts by Newton's method.
+Learnt is a multinomial logistic regression with a ridge, by Newton's method, release by release, on where rows lie:
+every quasi-identifier is cut into a few stretches that hold about as many rows each, and a box counts with its share in
+each. Her own place is her exact values where a population tells them; else what all her boxes have in common.
 """
 
 from __future__ import annotations

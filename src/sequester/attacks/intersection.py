@@ -25,8 +25,8 @@ the product rule n1_s n2_s / sum of n1_t n2_t. Integers throughout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -40,7 +40,6 @@ from sequester.attacks import words
 from sequester.attacks.attack import Attack, Setting, attributes_and_rows, largest_share, unbounded
 from sequester.attacks.cracks import unknown_neighbors
 from sequester.attacks.finding import (
-    Exposure,
     Finding,
     Result,
     Semantics,
@@ -48,46 +47,39 @@ from sequester.attacks.finding import (
     keep_worst,
     name_counts,
     say_more,
-    worst,
 )
 from sequester.attacks.solvers.comparison import compare
 from sequester.history import History
 from sequester.history.label import Labels
+from sequester.history.trajectory import Index
 from sequester.policy.words import listed
 
 Reading = Literal["multiset", "set", "posterior"]
 Table = NDArray[np.int64]
 
+Polynomial = list[int]
+
 # Cells of the largest (paths x releases x values) array made at once.
 _CELLS = 1 << 21
+# Releases up to which every subset is tried, of whole rows.
+_FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
 class _Hits:
-    """Paths and values that break a bound: the classes used (-1 elsewhere), rows left with the value, and in all."""
+    """Paths that break a bound.
 
-    row: NDArray[np.int64]
-    value: NDArray[np.int64]
+    classes           (hits, releases) the classes used, -1 elsewhere
+    value             what is bounded: a value, or a question about whole rows
+    with_value, left  rows left with it, and in all
+    trajectory        whose path it is; -1 where nobody is known
+    """
+
     classes: NDArray[np.int32]
+    value: NDArray[np.int64]
     with_value: NDArray[np.int64]
     left: NDArray[np.int64]
-
-    def pick(self, chosen: NDArray[np.intp]) -> _Hits:
-        """Some of them."""
-        row, value, with_value, left = (a[chosen] for a in (self.row, self.value, self.with_value, self.left))
-        return _Hits(row, value, self.classes[chosen], with_value, left)
-
-    def spread(self, columns: list[int], releases: int) -> _Hits:
-        """With a column of classes for every release, given the releases of those there are."""
-        classes = np.full((len(self.row), releases), -1, np.int32)
-        classes[:, columns] = self.classes
-        return replace(self, classes=classes)
-
-    def degree(self, bounds: Sequence[Fraction]) -> NDArray[np.float64]:
-        """How many times its bound each share is."""
-        bound = np.array([float(bound) for bound in bounds])
-        strain: NDArray[np.float64] = self.with_value / np.maximum(self.left, 1) / bound[self.value]
-        return strain
+    trajectory: NDArray[np.int64]
 
 
 def find(history: History, *, semantics: Semantics = "exact", reading: Reading = "multiset") -> Result:
@@ -103,7 +95,7 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
     if reading == "posterior":
         if semantics == "paper":
             raise ValueError("the posterior reading is not in the paper; use the multiset or the set reading with it")
-        return find_posterior(history)
+        return _find_posterior(history)
     result = _find(history, semantics=semantics, reading=reading)
     certain = history.of_certain()
     if certain is None:
@@ -115,70 +107,50 @@ def find(history: History, *, semantics: Semantics = "exact", reading: Reading =
 
 
 def _find(history: History, *, semantics: Semantics, reading: Reading) -> Result:
-    tables = [_padded(release.counts, as_set=reading == "set") for release in history.releases]
-    measure: float | None = None
+    tables = [release.counts for release in history.releases]
+    if reading == "set":
+        tables = [np.minimum(table, 1) for table in tables]
     parts: list[_Hits] = []
-    whose: list[NDArray[np.int64]] = []
-    more = 0
-    for path, columns, trajectory in paths_of(history):
-        used = [tables[column] for column in columns]
-        hits, largest = _search(path, used, bounds=history.bounds, as_printed=semantics == "paper")
-        if largest is not None:
-            measure = largest if measure is None else max(measure, largest)
-        if trajectory is not None:
-            whose.append(trajectory[hits.row])
-        else:
-            # Without people every hit is a finding of its own.
-            told = worst(hits.degree(history.bounds))
-            more += len(hits.row) - len(told)
-            hits = hits.pick(told)
-        parts.append(hits.spread(columns, len(history)))
-    hits = _joined(parts, len(history))
-    exposures, others = gather(
-        history,
-        hits.value,
-        classes=hits.classes,
-        weight=_sizes(history)[whose[0]] if whose else np.zeros(len(hits.row), np.int64),
-        degree=hits.degree(history.bounds),
-        trajectory=whose[0] if whose else None,
-    )
-    findings = []
-    for exposure in exposures:
-        share = Fraction(int(hits.with_value[exposure.entry]), int(hits.left[exposure.entry]))
-        findings.append(_finding(history, exposure, tables=tables, share=share, reading=reading))
-    return Result(findings, measure, say_more("intersection", history.attribute, more + others))
+    largest: list[float] = []
+    for path, columns, trajectory in _paths_of(history):
+        largest += [0.0] if len(path) else []
+        for hits, share in _search(history, path, columns, trajectory, tables=tables, as_printed=semantics == "paper"):
+            parts.append(hits)
+            largest.append(share)
+    return _tell(history, parts, max(largest, default=None), tables=tables, reading=reading)
 
 
-def _padded(counts: Table, *, as_set: bool) -> Table:
-    """The counts with a row of zeros at the end, which is what the index -1 of an absent person finds."""
-    kept = np.minimum(counts, 1) if as_set else counts
-    return np.vstack([kept, np.zeros((1, counts.shape[1]), np.int64)])
-
-
-def _sizes(history: History) -> NDArray[np.int64]:
-    return history.known_trajectories.size
-
-
-def paths_of(history: History) -> list[tuple[NDArray[np.int32], list[int], NDArray[np.int64] | None]]:
+def _paths_of(history: History) -> Iterator[tuple[NDArray[np.int32], list[int], NDArray[np.int64]]]:
     """Classes to combine: (paths, columns), the releases the columns stand for, and whose trajectories they are."""
     if history.trajectories is not None:
         path = history.trajectories.path
         often = np.flatnonzero(np.count_nonzero(path >= 0, axis=1) >= 2)
-        return [(path[often], list(range(len(history))), often)]
-    return [(np.column_stack(one.pairs), [one.first, one.second], None) for one in compare(history)]
+        yield path[often], list(range(len(history))), often
+        return
+    for one in compare(history):
+        path = np.column_stack(one.pairs)
+        yield path, [one.first, one.second], np.full(len(path), -1)
 
 
 def _search(
-    path: NDArray[np.int32], tables: Sequence[Table], *, bounds: Sequence[Fraction], as_printed: bool
-) -> tuple[_Hits, float | None]:
-    width, values = len(tables), len(bounds)
-    step = max(1, _CELLS // max(width * values, 1))
-    hits: list[_Hits] = []
-    worst = 0.0 if len(path) else None
+    history: History,
+    path: NDArray[np.int32],
+    columns: list[int],
+    trajectory: NDArray[np.int64],
+    *,
+    tables: Sequence[Table],
+    as_printed: bool,
+) -> Iterator[tuple[_Hits, float]]:
+    """What breaks a bound, some paths and one value at a time, and the largest share there."""
+    # The row of zeros at the end is what the index -1 of an absent person finds.
+    padded = [
+        np.vstack([tables[column], np.zeros_like(tables[column], shape=(1, len(history.values)))]) for column in columns
+    ]
+    step = max(1, _CELLS // max(len(columns) * len(history.values), 1))
     for start in range(0, len(path), step):
         part = path[start : start + step]
-        block = np.stack([table[part[:, column]] for column, table in enumerate(tables)], axis=1)
-        for value, bound in enumerate(bounds):
+        block = np.stack([table[part[:, place]] for place, table in enumerate(padded)], axis=1)
+        for value, bound in enumerate(history.bounds):
             if bound >= 1:
                 continue
             rows = np.flatnonzero(np.count_nonzero(block[:, :, value], axis=1) >= 2)
@@ -186,16 +158,16 @@ def _search(
                 continue
             counts, present = block[rows], part[rows] >= 0
             theta, with_value, left = _best(counts, present, value=value, as_printed=as_printed)
-            worst = max(worst or 0.0, float((with_value / np.maximum(left, 1)).max()))
+            share = float((with_value / np.maximum(left, 1)).max())
             bad = np.flatnonzero(with_value * bound.denominator > left * bound.numerator)
             theta, with_value, left = theta[bad], with_value[bad], left[bad]
             if not as_printed:
                 theta = _without_idle(counts[bad], theta, value=value)
                 meet = _meet(counts[bad], theta)
                 with_value, left = meet[:, value], meet.sum(axis=1)
-            classes = np.where(theta, part[rows[bad]], -1).astype(np.int32)
-            hits.append(_Hits(rows[bad] + start, np.full(len(bad), value), classes, with_value, left))
-    return _joined(hits, width), worst
+            classes = np.full((len(bad), len(history)), -1, np.int32)
+            classes[:, columns] = np.where(theta, part[rows[bad]], -1)
+            yield _Hits(classes, np.full(len(bad), value), with_value, left, trajectory[start + rows[bad]]), share
 
 
 def _best(
@@ -241,61 +213,6 @@ def _without_idle(counts: NDArray[np.int64], theta: NDArray[np.bool_], *, value:
     return theta
 
 
-def _joined(parts: Sequence[_Hits], width: int) -> _Hits:
-    none = np.zeros(0, np.int64)
-    return _Hits(
-        np.concatenate([none, *(hits.row for hits in parts)]),
-        np.concatenate([none, *(hits.value for hits in parts)]),
-        np.concatenate([np.zeros((0, width), np.int32), *(hits.classes for hits in parts)]),
-        np.concatenate([none, *(hits.with_value for hits in parts)]),
-        np.concatenate([none, *(hits.left for hits in parts)]),
-    )
-
-
-def _finding(
-    history: History, exposure: Exposure, *, tables: Sequence[Table], share: Fraction, reading: Reading
-) -> Finding:
-    rows = [tables[release][number].tolist() for release, number in exposure.classes]
-    witness = {
-        "reading": reading,
-        "published": [name_counts(history, row) for row in rows],
-        "meet": name_counts(history, [min(column) for column in zip(*rows, strict=True)]),
-        "share": str(share),
-        "people": exposure.weight,
-    }
-    bound = history.bounds[exposure.value]
-    return exposure.tell(history, "intersection", "neighbor", required=bound, observed=share, witness=witness)
-
-
-def _find_asked(history: History, asked: Setting) -> Result:
-    labels = asked.labels_of(history)
-    if labels is None:
-        return find(history, semantics=asked.semantics)
-    from sequester.attacks.intersection import find_rows
-
-    return find_rows(history, labels)
-
-
-def _story(finding: Finding, history: History) -> str:
-    if not finding.people:
-        return (
-            "If nobody left (or nobody joined) in between, somebody is in both classes below, of the releases "
-            f"{listed(finding.releases)}: their rows fit nowhere else. Whoever that is may have what both "
-            f"classes have, and of that {words.share(finding.observed)} is {finding.value}."
-        )
-    return (
-        f"{words.names(finding.people)} must be in one class of each of the releases {listed(finding.releases)}, "
-        "so the value is one that all these classes have. Of what they share, "
-        f"{words.share(finding.observed)} is {finding.value}."
-    )
-
-
-# Releases up to which every subset is tried.
-_FEW = 5
-# Cells of the largest (paths x labels) array made at once.
-_CELLS_OF_LABELS = 1 << 22
-
-
 def find_rows(history: History, labels: Labels) -> Result:
     """Values with more than their share of what is left for somebody; `history` has labels for values."""
     if len(history) < 2 or not labels.questions:
@@ -306,11 +223,11 @@ def find_rows(history: History, labels: Labels) -> Result:
     top = np.array([question.bound.numerator for question in labels.questions], np.int64)
     bottom = np.array([question.bound.denominator for question in labels.questions], np.int64)
     tables = [release.counts for release in history.releases]
-    best: dict[tuple[int, int, int], tuple[Fraction, tuple[int, ...]]] = {}
+    parts: list[_Hits] = []
     shares: list[float] = []
-    paths = paths_of(history)
-    for group, (path, columns, _) in enumerate(paths):
-        step = max(1, _CELLS_OF_LABELS // max(len(labels), 1))
+    step = max(1, 2 * _CELLS // max(len(labels), 1))
+    for path, columns, trajectory in _paths_of(history):
+        best: dict[tuple[int, int], tuple[Fraction, tuple[int, ...], int, int]] = {}
         for theta in _subsets(len(columns)):
             for start in range(0, len(path), step):
                 rows = start + np.flatnonzero((path[start : start + step, list(theta)] >= 0).all(axis=1))
@@ -319,59 +236,17 @@ def find_rows(history: History, labels: Labels) -> Result:
                 meet = np.minimum.reduce([tables[columns[column]][path[rows, column]] for column in theta])
                 left, having = meet.sum(axis=1), meet @ holds
                 shares.append(float((having / np.maximum(left, 1)[:, None]).max()))
-                bad, asked = np.nonzero(having * bottom > top * left[:, None])
-                for place, number in zip(bad.tolist(), asked.tolist(), strict=True):
-                    share = Fraction(int(having[place, number]), int(left[place]))
-                    key = (group, int(rows[place]), number)
-                    if key not in best or share > best[key][0]:
-                        best[key] = share, theta
-    return _tell_rows(history, labels, best, paths, max(shares, default=None))
-
-
-def _tell_rows(
-    history: History,
-    labels: Labels,
-    best: dict[tuple[int, int, int], tuple[Fraction, tuple[int, ...]]],
-    paths: list[tuple[NDArray[np.int32], list[int], NDArray[np.int64] | None]],
-    largest: float | None,
-) -> Result:
-    """Each value and set of classes once, with the people they tie to it."""
-    used = np.full((len(best), len(history)), -1, np.int32)
-    whose = np.zeros(len(best), np.int64)
-    for entry, ((group, row, _), (_, theta)) in enumerate(best.items()):
-        path, columns, trajectory = paths[group]
-        for column in theta:
-            used[entry, columns[column]] = path[row, column]
-        whose[entry] = -1 if trajectory is None else trajectory[row]
-    known = history.trajectories is not None
-    value = np.array([question for _, _, question in best], np.int64)
-    shares = [share for share, _ in best.values()]
-    bounds = tuple(question.bound for question in labels.questions)
-    asked = replace(history, values=tuple(question.value for question in labels.questions), bounds=bounds)
-    exposures, more = gather(
-        asked,
-        value,
-        classes=used,
-        weight=history.trajectories.size[whose] if history.trajectories is not None else np.zeros(len(best), np.int64),
-        degree=np.array([float(share / bounds[question]) for share, question in zip(shares, value, strict=True)]),
-        trajectory=whose if known else None,
-    )
-    findings: list[Finding] = []
-    for exposure in exposures:
-        rows = [history.releases[release].counts[number].tolist() for release, number in exposure.classes]
-        share, question = shares[exposure.entry], labels.questions[exposure.value]
-        witness = {
-            "reading": "multiset",
-            "published": [name_counts(history, row) for row in rows],
-            "meet": name_counts(history, [min(column) for column in zip(*rows, strict=True)]),
-            "share": str(share),
-            "people": exposure.weight,
-        }
-        told = exposure.tell(
-            asked, "intersection", "neighbor", required=question.bound, observed=share, witness=witness
-        )
-        findings.append(replace(told, attribute=question.attribute))
-    return Result(findings, largest, say_more("intersection", history.attribute, more))
+                for place, number in np.argwhere(having * bottom > top * left[:, None]).tolist():
+                    key, found = (int(rows[place]), number), (int(having[place, number]), int(left[place]))
+                    if key not in best or Fraction(*found) > best[key][0]:
+                        best[key] = Fraction(*found), theta, *found
+        classes = np.full((len(best), len(history)), -1, np.int32)
+        for entry, ((row, _), (_, theta, _, _)) in enumerate(best.items()):
+            classes[entry, [columns[column] for column in theta]] = path[row, list(theta)]
+        rows, value = np.array(list(best), np.int64).reshape(-1, 2).T
+        with_value, left = np.array([found[2:] for found in best.values()], np.int64).reshape(-1, 2).T
+        parts.append(_Hits(classes, value, with_value, left, trajectory[rows]))
+    return _tell(history, parts, max(shares, default=None), tables=tables, reading="multiset", labels=labels)
 
 
 def _subsets(releases: int) -> Iterator[tuple[int, ...]]:
@@ -383,7 +258,104 @@ def _subsets(releases: int) -> Iterator[tuple[int, ...]]:
     yield from (tuple(range(length)) for length in range(3, releases + 1))
 
 
-Polynomial = list[int]
+def _tell(
+    history: History,
+    parts: Sequence[_Hits],
+    measure: float | None,
+    *,
+    tables: Sequence[Table],
+    reading: Reading,
+    labels: Labels | None = None,
+) -> Result:
+    """Each value and set of classes once, with the people they tie to it."""
+    if not parts:
+        return Result([], measure)
+    classes, value, with_value, left, trajectory = (
+        np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(_Hits)
+    )
+    asked, known = history, history.trajectories
+    if labels is not None:
+        questions = labels.questions
+        asked = replace(history, values=tuple(q.value for q in questions), bounds=tuple(q.bound for q in questions))
+    exposures, more = gather(
+        asked,
+        value,
+        classes=classes,
+        weight=np.zeros(len(value), np.int64) if known is None else known.size[trajectory],
+        degree=with_value / np.maximum(left, 1) / np.array([float(bound) for bound in asked.bounds])[value],
+        trajectory=None if known is None else trajectory,
+    )
+    findings = []
+    for exposure in exposures:
+        rows = [tables[release][number].tolist() for release, number in exposure.classes]
+        share = Fraction(int(with_value[exposure.entry]), int(left[exposure.entry]))
+        witness = {
+            "reading": reading,
+            "published": [name_counts(history, row) for row in rows],
+            "meet": name_counts(history, [min(column) for column in zip(*rows, strict=True)]),
+            "share": str(share),
+            "people": exposure.weight,
+        }
+        bound = asked.bounds[exposure.value]
+        told = exposure.tell(asked, "intersection", "neighbor", required=bound, observed=share, witness=witness)
+        attribute = told.attribute if labels is None else labels.questions[exposure.value].attribute
+        findings.append(replace(told, attribute=attribute))
+    return Result(findings, measure, say_more("intersection", history.attribute, more))
+
+
+def _find_posterior(history: History) -> Result:
+    """Every pair of classes that ties the people they share to a value by more than its bound.
+
+    The measure is the largest such chance. Needs to know who is in which class.
+    """
+    if history.trajectories is None:
+        return Result()
+    bounded = [value for value, bound in enumerate(history.bounds) if bound < 1]
+    chance_of = lru_cache(maxsize=1 << 16)(posterior)
+    findings: list[Finding] = []
+    more = 0
+    worst: Fraction | None = None
+    for pair in combinations(range(len(history)), 2):
+        one, other = (history.releases[release] for release in pair)
+        path = history.trajectories.path[:, pair]
+        both = np.flatnonzero((path >= 0).all(axis=1))
+        classes, cell = np.unique(path[both], axis=0, return_inverse=True)
+        inside = Index.of(cell.reshape(-1), len(classes))
+        size = np.bincount(cell.reshape(-1), weights=history.trajectories.size[both], minlength=len(classes))
+        exposed: list[tuple[int, int, int, Fraction]] = []
+        for number, ((a, b), shared) in enumerate(zip(classes.tolist(), size.astype(np.int64).tolist(), strict=True)):
+            chances = chance_of(tuple(one.counts[a].tolist()), tuple(other.counts[b].tolist()), shared=shared)
+            worst = max([worst or Fraction(0), *(chances[value] for value in bounded)])
+            beyond = [value for value in bounded if chances[value] > history.bounds[value]]
+            exposed += [(number, value, who, chances[value]) for value in beyond for who in inside.members([number])]
+        if not exposed:
+            continue
+        numbers, value, who = np.array([entry[:3] for entry in exposed], np.int64).T
+        used = np.full((len(exposed), len(history)), -1, np.int32)
+        used[:, pair] = classes[numbers]
+        exposures, others = gather(
+            history,
+            value,
+            classes=used,
+            weight=history.trajectories.size[both[who]],
+            degree=np.array([float(chance / history.bounds[value]) for _, value, _, chance in exposed]),
+            trajectory=both[who],
+        )
+        more += others
+        for exposure in exposures:
+            chance, bound = exposed[exposure.entry][3], history.bounds[exposure.value]
+            shown = [history.releases[release].counts[number].tolist() for release, number in exposure.classes]
+            witness = {
+                "reading": "posterior",
+                "published": [name_counts(history, row) for row in shown],
+                "shared": exposure.weight,
+                "chance": str(chance),
+            }
+            told = exposure.tell(history, "intersection", "neighbor", required=bound, observed=chance, witness=witness)
+            findings.append(told)
+    findings, others = keep_worst(findings)
+    notes = say_more("intersection", history.attribute, more + others)
+    return Result(findings, None if worst is None else float(worst), notes)
 
 
 def posterior(first: Sequence[int], second: Sequence[int], *, shared: int) -> tuple[Fraction, ...]:
@@ -433,80 +405,23 @@ def _times(one: Polynomial, other: Polynomial, *, limit: int) -> Polynomial:
     return product
 
 
-def find_posterior(history: History) -> Result:
-    """Every pair of classes that ties the people they share to a value by more than its bound.
-
-    The measure is the largest such chance. Needs to know who is in which class.
-    """
-    if history.trajectories is None:
-        return Result()
-    bounded = [value for value, bound in enumerate(history.bounds) if bound < 1]
-    chance_of = lru_cache(maxsize=1 << 16)(posterior)
-    findings: list[Finding] = []
-    more = 0
-    worst: Fraction | None = None
-    for pair in combinations(range(len(history)), 2):
-        one, other = (history.releases[release] for release in pair)
-        classes, cell, trajectory = _cells(history, pair)
-        size = np.bincount(cell, weights=history.trajectories.size[trajectory], minlength=len(classes))
-        exposed: dict[tuple[int, int], Fraction] = {}
-        for number, ((a, b), shared) in enumerate(zip(classes.tolist(), size.astype(np.int64).tolist(), strict=True)):
-            chances = chance_of(tuple(one.counts[a].tolist()), tuple(other.counts[b].tolist()), shared=shared)
-            possible = [value for value in bounded if chances[value]]
-            worst = max([worst or Fraction(0), *(chances[value] for value in possible)])
-            exposed.update({(number, s): chances[s] for s in possible if chances[s] > history.bounds[s]})
-        told, others = _tell_posterior(history, pair, exposed=exposed, cells=(classes, cell, trajectory))
-        findings += told
-        more += others
-    findings, others = keep_worst(findings)
-    notes = say_more("intersection", history.attribute, more + others)
-    return Result(findings, None if worst is None else float(worst), notes)
+def _find_asked(history: History, asked: Setting) -> Result:
+    labels = asked.labels_of(history)
+    return find(history, semantics=asked.semantics) if labels is None else find_rows(history, labels)
 
 
-def _cells(history: History, pair: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of classes that share people, and the trajectories in them, each with the number of its pair."""
-    path = history.known_trajectories.path[:, pair]
-    trajectory = np.flatnonzero((path >= 0).all(axis=1))
-    classes, cell = np.unique(path[trajectory], axis=0, return_inverse=True)
-    return classes, cell.reshape(-1), trajectory
-
-
-def _tell_posterior(
-    history: History,
-    pair: tuple[int, int],
-    *,
-    exposed: Mapping[tuple[int, int], Fraction],
-    cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
-) -> tuple[list[Finding], int]:
-    classes, cell, trajectory = cells
-    by_cell = np.argsort(cell, kind="stable")
-    starts = np.searchsorted(cell[by_cell], np.arange(len(classes) + 1))
-    entries = [trajectory[by_cell[starts[number] : starts[number + 1]]] for number, _ in exposed]
-    if not entries:
-        return [], 0
-    lengths = [len(entry) for entry in entries]
-    rows = np.repeat(np.array([number for number, _ in exposed]), lengths)
-    whose = np.concatenate(entries)
-    used = np.full((len(whose), len(history)), -1, np.int32)
-    used[:, pair] = classes[rows]
-    value = np.repeat(np.array([value for _, value in exposed]), lengths)
-    strain = np.array([float(chance / history.bounds[value]) for (_, value), chance in exposed.items()])
-    weight = history.known_trajectories.size[whose]
-    exposures, more = gather(
-        history, value, classes=used, weight=weight, degree=np.repeat(strain, lengths), trajectory=whose
+def _story(finding: Finding, history: History) -> str:
+    if not finding.people:
+        return (
+            "If nobody left (or nobody joined) in between, somebody is in both classes below, of the releases "
+            f"{listed(finding.releases)}: their rows fit nowhere else. Whoever that is may have what both "
+            f"classes have, and of that {words.share(finding.observed)} is {finding.value}."
+        )
+    return (
+        f"{words.names(finding.people)} must be in one class of each of the releases {listed(finding.releases)}, "
+        "so the value is one that all these classes have. Of what they share, "
+        f"{words.share(finding.observed)} is {finding.value}."
     )
-    return [_finding_posterior(history, one, exposed[int(rows[one.entry]), one.value]) for one in exposures], more
-
-
-def _finding_posterior(history: History, exposure: Exposure, chance: Fraction) -> Finding:
-    witness = {
-        "reading": "posterior",
-        "published": [name_counts(history, history.releases[r].counts[c].tolist()) for r, c in exposure.classes],
-        "shared": exposure.weight,
-        "chance": str(chance),
-    }
-    bound = history.bounds[exposure.value]
-    return exposure.tell(history, "intersection", "neighbor", required=bound, observed=chance, witness=witness)
 
 
 ATTACK = Attack(

@@ -1,6 +1,5 @@
-"""What pods that were checked spare an audit: attacks they rule out, and findings about nobody.
-
-Pods as a witness: whether what the maker of a series recorded proves that everybody can deny.
+"""Pods as a witness: whether what the maker of a series recorded proves that everybody can deny, and what that spares
+an audit: attacks that are ruled out, and findings about nobody.
 
 A pod is whole in every release, lies in one class, and each of its seats is taken once; whoever has a seat of a type
 has its label, in all releases. Then shift the labels of a type's seats by one, for everybody of the type and all
@@ -24,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.finding import Finding, Result, leaves_out
-from sequester.history.history import History
+from sequester.history.history import History, Publication
 from sequester.history.label import Labels, Question, Rows
-from sequester.history.publication import Publication
 from sequester.history.seats import Seats
 
 

@@ -1,8 +1,7 @@
 """All attacks, in the order in which they are tried and told.
 
-An adversary by what she knows, and hence which attacks to try; the named ones are declared in `policy.adversaries`.
-
-With a registration list the lifetime adversary knows who may be in a release, not who is.
+An adversary is described by what she knows, and hence which attacks she can try; the named ones are declared in
+`policy.adversaries`. With a registration list the lifetime adversary knows who may be in a release, not who is.
 
 More knowledge means fewer possible worlds: what a weaker adversary can be sure of, a stronger one can. That does not
 hold for guesses under a uniform prior, and permanent and transient values are not comparable, so each is asked for.

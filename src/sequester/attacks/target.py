@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.finding import Finding
-from sequester.attacks.solvers.buddies import Classes, Counts
+from sequester.attacks.solvers.buddies import Classes, Counts, send
 from sequester.attacks.solvers.comparison import Comparison, compare
-from sequester.attacks.solvers.flow import max_flow
 from sequester.history import History
 from sequester.history.boxes import intersecting
 from sequester.history.drift import reach
@@ -384,15 +383,5 @@ class _Alike:
         return left
 
     def _flow(self, arcs: Mask) -> Counts:
-        first, second = self.first[arcs], self.second[arcs]
-        source, sink = len(self.before) + len(self.after), len(self.before) + len(self.after) + 1
-        sent = np.zeros(self.before.shape[1], np.int64)
-        for label in range(len(sent)):
-            supply, demand = np.flatnonzero(self.before[:, label]), np.flatnonzero(self.after[:, label])
-            used = (self.before[first, label] > 0) & (self.after[second, label] > 0)
-            tails = np.concatenate([np.full(len(supply), source), first[used], len(self.before) + demand])
-            heads = np.concatenate([supply, len(self.before) + second[used], np.full(len(demand), sink)])
-            most = np.minimum(self.before[first[used], label], self.after[second[used], label])
-            capacity = np.concatenate([self.before[supply, label], most, self.after[demand, label]])
-            sent[label] = max_flow(tails, heads, capacity, source, sink)[0]
+        sent: Counts = send(self.before, self.after, self.first[arcs], self.second[arcs]).sum(axis=0)
         return sent

@@ -1,6 +1,6 @@
 """What every criterion of one release answers: what is observed in each class, and whether that is enough.
 
-Every module of a criterion ends with its declaration, and `registry` lists them. Requirements, attacks on single
+Every module of a criterion ends with its declaration, and `requirement` lists them. Requirements, attacks on single
 releases, rows of reports and the documentation are derived from it.
 """
 

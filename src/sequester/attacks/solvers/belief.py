@@ -4,11 +4,9 @@ Deniability says that a belief within the bounds exists. This is the plainest on
 trajectory with each value that add up to what classes show, those of the largest entropy. They are a product of one
 factor per (class, value) of a person, found by iterative scaling. With one release they are the shares of her class. It
 stands in for all worlds being equally likely, which cannot be computed at size, and understates what chains of people
-tell (`lineages` has what is exact where pods are known). Decoys are people here: nobody can tell.
+tell (`attacks.belief` has what is exact where pods are known). Decoys are people here: nobody can tell.
 
 Whole rows are believed as one, and a value by all the rows that have it: with the labels of a history that counts them.
-
-How sure somebody could be: beliefs of many people in few numbers.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ that shares a point. Given one assignment that works (the truth, where it is kno
 residual graph: a class of the earlier release can send to every comparable class, a later class can send rows back to
 where they came from, and what a later class has left over goes to one node for people who joined in between.
 
-Shortest augmenting paths from one known assignment of rows to buddies, for one sensitive value.
-
-A question about a class changes a known assignment by a few rows only, and the rows that have to move are near it, so
-short searches from the class beat a new maximum flow over all classes. Every answer restores what it changed.
+Answers are found by shortest augmenting paths from that assignment, for one sensitive value at a time. A question about
+a class changes it by a few rows only, and the rows that have to move are near it, so short searches from the class beat
+a new maximum flow over all classes. Every answer restores what it changed.
 """
 
 from __future__ import annotations
@@ -38,27 +37,33 @@ class Assignment:
 
 
 def assign(before: Counts, after: Counts, comparable: tuple[Classes, Classes]) -> Assignment | None:
-    """Some assignment of buddies, one maximum flow per value; None when there is none, so that rows were deleted."""
+    """Some assignment of buddies; None when there is none, so that rows were deleted."""
     first, second = comparable
     if len(first) == len(before) * len(after):
         return _assign_freely(before, after)
+    units = send(before, after, first, second)
+    if (units.sum(axis=0) < before.sum(axis=0)).any():
+        return None
+    used = units.any(axis=1)
+    return Assignment(first[used], second[used], units[used])
+
+
+def send(before: Counts, after: Counts, first: Classes, second: Classes) -> Counts:
+    """(pairs, values) as many rows as can have buddies along these pairs of classes: one maximum flow per value."""
     source, sink = len(before) + len(after), len(before) + len(after) + 1
     units = np.zeros((len(first), before.shape[1]), np.int64)
     for value in range(before.shape[1]):
         supply, demand = np.flatnonzero(before[:, value]), np.flatnonzero(after[:, value])
-        if len(supply) == 0:
-            continue
         arcs = np.flatnonzero((before[first, value] > 0) & (after[second, value] > 0))
+        if not len(arcs):
+            continue
         tails = np.concatenate([np.full(len(supply), source), first[arcs], len(before) + demand])
         heads = np.concatenate([supply, len(before) + second[arcs], np.full(len(demand), sink)])
         most = np.minimum(before[first[arcs], value], after[second[arcs], value])
         capacity = np.concatenate([before[supply, value], most, after[demand, value]])
-        sent, flow = max_flow(tails, heads, capacity, source, sink)
-        if sent < before[:, value].sum():
-            return None
+        flow = max_flow(tails, heads, capacity, source, sink)[1]
         units[arcs, value] = flow[len(supply) : len(supply) + len(arcs)]
-    used = units.any(axis=1)
-    return Assignment(first[used], second[used], units[used])
+    return units
 
 
 def _assign_freely(before: Counts, after: Counts) -> Assignment | None:

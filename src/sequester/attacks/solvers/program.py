@@ -1,18 +1,17 @@
 """Linear programs of what is possible: sums that are known, and caps that should be kept.
 
 Unknowns x >= 0 with matrix @ x = total, to be kept within caps @ x <= cap / scale. The solver works in floating point;
-what is asked of it are multipliers of rows and caps, from which `refutation` makes proofs in whole numbers.
+what is asked of it are multipliers of rows and caps, from which `refute` makes proofs in whole numbers.
 
-Proofs that a program has no solution within its caps: add these sums, subtract those, see what remains.
-
-Multipliers of a floating-point solver are rounded to small rationals and checked in whole numbers, so that a proof does
+A proof that a program has no solution within its caps: add these sums, subtract those, see what remains. Multipliers of
+a floating-point solver are rounded to small rationals and checked in whole numbers, so that a proof does
 not rest on a tolerance. What fails that check is kept as the solver gave it, where the breach is clear of its noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -61,29 +60,31 @@ class Program:
 
     def take(self, rows: Mask | Integers) -> Program:
         """Fewer rows, and the unknowns and caps they touch: whatever this refutes, the whole refutes."""
-        number = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        matrix = self.matrix[number]
-        used = np.zeros(matrix.shape[1], np.bool_)
-        used[matrix.indices] = True
+        number = np.arange(len(self.total))[rows]
+        used = np.zeros(self.matrix.shape[1], np.bool_)
+        used[self.matrix[number].indices] = True
         kept = np.flatnonzero(used)
-        caps = self.caps[:, kept]
-        held = np.flatnonzero(np.diff(caps.indptr))
-        return Program(
-            matrix[:, kept],
-            self.total[number],
-            caps[held],
-            self.cap[held],
-            self.scale,
-            self.exceeded[held],
-            self.row[number],
-            self.held[held],
+        held = np.flatnonzero(np.diff(self.caps[:, kept].indptr))
+        return self._part(number, held, kept)
+
+    def _part(self, rows: Integers, held: Integers, kept: Integers) -> Program:
+        """These rows, caps and unknowns."""
+        return replace(
+            self,
+            matrix=self.matrix[rows][:, kept],
+            total=self.total[rows],
+            caps=self.caps[held][:, kept],
+            cap=self.cap[held],
+            exceeded=self.exceeded[held],
+            row=self.row[rows],
+            held=self.held[held],
         )
 
     def without_caps(self, held: Integers) -> Program:
         """What these caps were about may be as large as it likes."""
         kept = np.flatnonzero(~np.isin(self.held, held))
         caps, cap, exceeded = self.caps[kept], self.cap[kept], self.exceeded[kept]
-        return Program(self.matrix, self.total, caps, cap, self.scale, exceeded, self.row, self.held[kept])
+        return replace(self, caps=caps, cap=cap, exceeded=exceeded, held=self.held[kept])
 
     @cached_property
     def single(self) -> Integers:
@@ -111,20 +112,7 @@ class Program:
         ends = [np.append(begin[1:], len(part)) for begin, part in zip(begins, of, strict=True)]
         for place in range(len(number)):
             rows, held, kept = (by[b[place] : e[place]] for by, b, e in zip(order, begins, ends, strict=True))
-            yield (
-                rows,
-                held,
-                Program(
-                    self.matrix[rows][:, kept],
-                    self.total[rows],
-                    self.caps[held][:, kept],
-                    self.cap[held],
-                    self.scale,
-                    self.exceeded[held],
-                    self.row[rows],
-                    self.held[held],
-                ),
-            )
+            yield rows, held, self._part(rows, held, kept)
 
 
 def linked_parts(matrix: csr_array, caps: csr_array) -> tuple[int, Parts, Parts, Parts]:
