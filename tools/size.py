@@ -35,7 +35,7 @@ class Room:
 ROOMS = {
     "policy": Room(("policy",), 1500, 2140),
     "table": Room(("domain", "ingest"), 3700, 5400),
-    "promises": Room(("guarantees",), 800, 870),
+    "promises": Room(("guarantees",), 800, 860),
     "history": Room(("history",), 1300, 1440),
     "attacks": Room(("attacks",), 4600, 5900),
     "methods": Room(("methods",), 7200, 13900),
@@ -45,7 +45,7 @@ ROOMS = {
     "cli": Room(("cli",), 1800, 3650),
     "beside": Room((".",), 700, 1190),
 }
-COUNTED = {"modules": (260, 465), "wide functions": (12, 20), "broad classes": (0, 20)}
+COUNTED = {"modules": (260, 463), "wide functions": (12, 20), "broad classes": (0, 20)}
 """What else is to shrink: aim and most. Wide is over `LONGEST` or `PARAMETERS`, broad over `FIELDS`."""
 
 

@@ -274,7 +274,6 @@ class Teller:
         self.history, self.asked, self.stated = history, asked, stated
         self.size: list[int] = trajectories.size.tolist()
         self.path: list[list[int]] = trajectories.path.tolist()
-        self.start = np.cumsum([0, *(len(one) for one in history.releases)])
 
     def findings(self, proofs: Sequence[tuple[Refutation, Refutation]]) -> Iterator[Finding]:
         """One per proof: the people of the second, tightest part.
@@ -332,14 +331,9 @@ class Teller:
         known = self.asked.known
         counted = np.flatnonzero(proof.rows >= len(known.size))
         place = proof.rows[counted] - len(known.size)
-        columns = (*self._places(known.key[place]), proof.times[counted].tolist(), known.rows[place].tolist())
-        return zip(*columns, strict=True)
-
-    def _places(self, key: Integers) -> tuple[list[Place], list[int]]:
-        """Release and class, from 0, and label, of published rows by their key."""
-        number, label = np.divmod(key, self.asked.known.labels)
-        release = np.searchsorted(self.start, number, side="right") - 1
-        return list(zip(release.tolist(), (number - self.start[release]).tolist(), strict=True)), label.tolist()
+        release, number, label = known.places(known.key[place])
+        times, rows = proof.times[counted].tolist(), known.rows[place].tolist()
+        return zip(zip(release, number, strict=True), label, times, rows, strict=True)
 
     def _people(self, proof: Refutation) -> tuple[Any, ...]:
         """Ids of those who remain, in the order of the history."""
@@ -425,8 +419,8 @@ class Teller:
             lacking[inside, release] = ~known.shows(column[inside], label[inside])
         where = path[np.arange(len(path)), lacking.argmax(axis=1)]
         cells = np.unique(np.column_stack([number, where * width + label]), axis=0)
-        for proof, (release, own), code in zip(cells[:, 0].tolist(), *self._places(cells[:, 1]), strict=True):
-            absent[proof].append((release, own, code))
+        for proof, *place in zip(cells[:, 0].tolist(), *known.places(cells[:, 1]), strict=True):
+            absent[proof].append((place[0], place[1], place[2]))
         return absent
 
     def _weighed(self, proofs: Sequence[Refutation]) -> tuple[Integers, NDArray[Any]]:

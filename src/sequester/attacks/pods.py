@@ -14,6 +14,7 @@ believes nothing: a witness that is wrong anywhere proves nothing, and the attac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -137,23 +138,17 @@ def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before:
     if _shapes(seats, histories, labels):
         return PodProof({"sizes that do not fit": 1}, seats, labels)
     people = _People.of(seats, histories, labels)
-    problems = dict(people.problems)
+    problems = Counter(people.problems)
     if not people.problems:
         for number in range(before, len(seats.pods)):
-            _add(problems, _rows(people, seats.pods[number], [history.releases[number] for history in histories]))
+            problems.update(_rows(people, seats.pods[number], [history.releases[number] for history in histories]))
             for history in histories:
-                _add(problems, _counts(history, number))
+                problems.update(_counts(history, number))
     share, strain, beyond = people.shares(labels)
-    _add(problems, {"types with too much of a value": beyond})
-    if problems:
-        return PodProof(problems, seats, labels)
+    problems["types with too much of a value"] += beyond
+    if wrong := dict(+problems):
+        return PodProof(wrong, seats, labels)
     return PodProof({}, seats, labels, people.fewest, people.bounded(labels), share, strain)
-
-
-def _add(problems: dict[str, int], more: dict[str, int]) -> None:
-    for name, count in more.items():
-        if count:
-            problems[name] = problems.get(name, 0) + int(count)
 
 
 def _shapes(seats: Seats, histories: Sequence[History], labels: Labels) -> bool:
@@ -214,18 +209,18 @@ class _People:
         start = np.cumsum(width) - width
         own = np.empty(len(slots), label.dtype)
         own[slot] = label
-        problems = {"people with another label than their seat": int(np.count_nonzero(own[slot] != label))}
+        problems = Counter({"people with another label than their seat": int(np.count_nonzero(own[slot] != label))})
         for history in histories:
             assert history.value is not None
             value = history.value[who]
             answer = np.full(len(labels), -1, value.dtype)
             answer[label] = value
             other = int(np.count_nonzero((answer[label] != value) | (value < 0)))
-            _add(problems, {"people with another value than their label": other})
-            _add(problems, {"values with a bound that are not asked about": _unasked(history, labels, answer)})
+            problems["people with another value than their label"] += other
+            problems["values with a bound that are not asked about"] += _unasked(history, labels, answer)
         numbers, place = np.full(len(ever), -1, np.int64), np.full(len(ever), -1, np.int64)
         numbers[who], place[who] = number, slot - start[number]
-        return cls(numbers, place, width, own, {name: count for name, count in problems.items() if count})
+        return cls(numbers, place, width, own, dict(+problems))
 
     @property
     def fewest(self) -> int:

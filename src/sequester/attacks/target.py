@@ -16,7 +16,7 @@ smallest number of any two counts, which is a composition of attacks (section 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -317,11 +317,12 @@ class _Search:
         kinds = release.row_value if self.history.permanent else np.zeros_like(release.row_value)
         matching = []
         for place, label in np.argwhere(rows).tolist():
-            cracks = [
-                Excluded(way, other + 1, int(gone), int(rows[place, label]))
-                for way, other, kept in self.by[number]
-                if (gone := rows[place, label] - kept[place, label])
-            ]
+            # Of every attack the release by which it excludes most.
+            strongest: dict[str, Excluded] = {}
+            for way, other, kept in self.by[number]:
+                gone = int(rows[place, label] - kept[place, label])
+                if gone > (strongest[way].rows if way in strongest else 0):
+                    strongest[way] = Excluded(way, other + 1, gone, int(rows[place, label]))
             where = np.flatnonzero((release.row_class == classes[place]) & (kinds == label))
             matching.append(
                 Matching(
@@ -330,22 +331,13 @@ class _Search:
                     label=self.history.values[label] if self.history.permanent else ANY_VALUE,
                     rows=tuple((where + 1).tolist()),
                     left=int(min(left[place, label], self.most[label])),
-                    excluded=_strongest(cracks),
+                    excluded=tuple(strongest.values()),
                 )
             )
         total = np.minimum(left.sum(axis=0), self.most)
         names = self.history.values if self.history.permanent else (ANY_VALUE,)
         found = {names[label]: int(total[label]) for label in np.flatnonzero(rows.sum(axis=0)).tolist()}
         return SearchedRelease(number + 1, release.name, tuple(matching), found)
-
-
-def _strongest(cracks: Sequence[Excluded]) -> tuple[Excluded, ...]:
-    """Of every attack the release by which it excludes most."""
-    best: dict[str, Excluded] = {}
-    for crack in cracks:
-        if crack.attack not in best or crack.rows > best[crack.attack].rows:
-            best[crack.attack] = crack
-    return tuple(best.values())
 
 
 class _Alike:

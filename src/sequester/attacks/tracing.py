@@ -148,14 +148,11 @@ def _tell(
     entry, release = np.nonzero(known.path[left.trajectory] >= 0)
     key = known.path[left.trajectory[entry], release] * known.labels + left.label[entry]
     of_row = Index.of(np.searchsorted(known.key, key), len(known.key))
-    start = np.cumsum([0, *(len(one) for one in history.releases)])
-    number, label = np.divmod(known.key[exposed], known.labels)
-    release = np.searchsorted(start, number, side="right") - 1
     two = {pair: found[exposed].tolist() for pair, found in by_two.items()}
     told: set[tuple[int, tuple[Any, ...]]] = set()
     # Plain lists: there can be many small findings.
-    columns = (exposed, release, number - start[release], label, known.rows[exposed], owners[exposed])
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    counts = (known.rows[exposed].tolist(), owners[exposed].tolist())
+    rows = zip(exposed.tolist(), *known.places(known.key[exposed]), *counts, strict=True)
     for place, (row, here, own_class, code, count, candidates) in enumerate(rows):
         own = left.trajectory[entry[of_row.members([row])]]
         people = history.people_of(own.tolist())

@@ -18,7 +18,7 @@ from sequester.policy.protect import ALPHA, CONFIDENCE
 from sequester.rational import exact, plain
 
 if TYPE_CHECKING:
-    from sequester.guarantees.view import Places, View
+    from sequester.guarantees.criterion import Places, View
     from sequester.history import History
     from sequester.policy.model import Policy
 

@@ -17,8 +17,7 @@ from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import grade, is_value
 from sequester.guarantees import anonymity, closeness, confidence, diversity
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
-from sequester.guarantees.criterion import Combined, Counts, Criterion, Declaration, Outcome, Subject, judge
-from sequester.guarantees.view import View
+from sequester.guarantees.criterion import Combined, Counts, Criterion, Declaration, Outcome, Subject, View, judge
 from sequester.policy.attributes import Sensitive
 from sequester.policy.model import Policy
 

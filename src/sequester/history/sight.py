@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.guarantees.confidence import Confidence, ShareBound
-from sequester.guarantees.criterion import Criterion
+from sequester.guarantees.criterion import Criterion, View
 from sequester.guarantees.lifetime import lifetime_bounds
 from sequester.guarantees.requirement import OTHER, Requirement
-from sequester.guarantees.view import View
 from sequester.policy.model import Policy
 
 STAYS = "a value that stays"

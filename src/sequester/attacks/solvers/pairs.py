@@ -52,6 +52,7 @@ class Known:
     """The truth, as (trajectory, label) pairs, and what the classes of all releases show.
 
     path     (trajectories, releases) classes of all releases numbered through, -1 for absence; `classes` of them
+    start    per release, the number of its first class
     size     people per trajectory
     trajectory, label, count   who has what
     key      class * labels + label of every row that is shown, sorted; `rows` of each
@@ -68,6 +69,7 @@ class Known:
     count: Integers
     key: Integers
     rows: Integers
+    start: Integers
 
     @classmethod
     def of(cls, history: History, labels: Labels) -> Known:
@@ -81,7 +83,7 @@ class Known:
         places, pair = _classes(path, trajectory)
         key, inverse = np.unique(places * len(labels) + label[pair], return_inverse=True)
         rows = np.bincount(inverse, weights=count[pair], minlength=len(key)).astype(np.int64)
-        return cls(path, classes, trajectories.size, len(labels), trajectory, label, count, key, rows)
+        return cls(path, classes, trajectories.size, len(labels), trajectory, label, count, key, rows, _starts(history))
 
     @classmethod
     def of_counts(cls, history: History) -> Known:
@@ -98,7 +100,8 @@ class Known:
                 own[inside] = np.minimum(own[inside], counts[column[inside]])
         trajectory, label = np.nonzero(own)
         count = own[trajectory, label]
-        return cls(path, classes, size, values, trajectory, label, count, key, counts.reshape(-1)[key])
+        rows = counts.reshape(-1)[key]
+        return cls(path, classes, size, values, trajectory, label, count, key, rows, _starts(history))
 
     @cached_property
     def part(self) -> NDArray[np.int32]:
@@ -119,6 +122,12 @@ class Known:
         wanted = trajectory * self.labels + label
         place = np.minimum(np.searchsorted(own, wanted), max(len(own) - 1, 0))
         return np.where(own[place] == wanted, self.count[place], 0) if len(own) else np.zeros(len(wanted), np.int64)
+
+    def places(self, key: Integers) -> tuple[list[int], list[int], list[int]]:
+        """Release and class, from 0, and label of rows that are shown, by their key."""
+        number, label = np.divmod(key, self.labels)
+        release = np.searchsorted(self.start, number, side="right") - 1
+        return release.tolist(), (number - self.start[release]).tolist(), label.tolist()
 
     def shows(self, classes: Integers, label: Integers) -> Mask:
         """Whether a class shows a label."""
@@ -239,6 +248,10 @@ def _reached(known: Known, pairs: Pairs) -> Mask:
     reached = pairs.count > 0
     reached[others] = answer.x[len(pairs) :] > 0.5
     return np.asarray(reached)
+
+
+def _starts(history: History) -> Integers:
+    return np.cumsum([0, *(len(release) for release in history.releases[:-1])])
 
 
 def _classes(path: Integers, trajectory: Integers) -> tuple[Integers, Integers]:

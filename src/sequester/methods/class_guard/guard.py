@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sequester.errors import PolicyError
+from sequester.guarantees.criterion import View
 from sequester.guarantees.requirement import Requirement
-from sequester.guarantees.view import View
 from sequester.methods.class_guard.entries import enter
 from sequester.methods.class_guard.limits import Limits
 
