@@ -20,7 +20,7 @@ from benchmarks import adult, synthetic
 from benchmarks.figures import Figure, show
 from benchmarks.pods_panels import Panel, Published, Wave, changing, desynpuf, growing, nlswork, publish
 from benchmarks.timing import seconds
-from sequester.attacks.belief.resilience import Resilience, resilience
+from sequester.attacks.belief import Resilience, resilience
 from sequester.errors import GuaranteeError
 from sequester.history import Past
 from sequester.ledger import Key

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.adult import DATA, Adult
 from benchmarks.figures import DataMissing
 from benchmarks.timing import seconds
-from sequester.attacks.pods.proof import PodProof, check
+from sequester.attacks.pods import PodProof, check
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds.number import from_numbers
 from sequester.domain.tree import from_values

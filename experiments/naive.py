@@ -26,7 +26,7 @@ from benchmarks.figures import DataMissing
 import sequester as sq
 from experiments.curves import Curve, draw
 from experiments.tables import table
-from sequester.attacks.belief.resilience import KNOWN, Resilience, resilience
+from sequester.attacks.belief import KNOWN, Resilience, resilience
 from sequester.attacks.solvers.belief import believe
 from sequester.history import History, Publication
 from sequester.history.seats import Seats

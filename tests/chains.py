@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from sequester.attacks.cracks.comparison import compare
+from sequester.attacks.solvers.comparison import compare
 from sequester.domain.hierarchy import Hierarchy, nested
 from sequester.domain.tree import from_values
 from sequester.guarantees.confidence import Confidence

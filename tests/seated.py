@@ -20,8 +20,7 @@ import sequester as sq
 from sequester.attacks.audit import Audit, audit_histories
 from sequester.history import History
 from sequester.history.label import Rows
-from sequester.history.load import read_rows
-from sequester.history.membership import find_members
+from sequester.history.load import find_members, read_rows
 from sequester.history.releases import read_releases
 from sequester.history.seats import Seats
 from worlds import Class, Column, Label, Published

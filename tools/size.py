@@ -35,8 +35,8 @@ class Room:
 ROOMS = {
     "policy": Room(("policy",), 1500, 2140),
     "table": Room(("domain", "ingest"), 3700, 5400),
-    "promises": Room(("guarantees",), 800, 940),
-    "history": Room(("history",), 1300, 1500),
+    "promises": Room(("guarantees",), 800, 860),
+    "history": Room(("history",), 1300, 1440),
     "attacks": Room(("attacks",), 4600, 5900),
     "methods": Room(("methods",), 7200, 10200),
     "series": Room(("publish", "engine"), 3800, 8400),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sequester.analyst.read import read_release as read_release
     from sequester.analyst.read import read_series as read_series
     from sequester.analyst.result import Estimate as Estimate
-    from sequester.attacks.adversary import Knowledge as Knowledge
+    from sequester.attacks.registry import Knowledge as Knowledge
     from sequester.attacks.audit import Audit as Audit
     from sequester.attacks.audit import audit as audit
     from sequester.attacks.finding import Finding as Finding
@@ -43,7 +43,7 @@ _HOMES = {
         "analyst.estimate": ("estimate",),
         "analyst.read": ("read_release", "read_series"),
         "analyst.result": ("Estimate",),
-        "attacks.adversary": ("Knowledge",),
+        "attacks.registry": ("Knowledge",),
         "attacks.audit": ("Audit", "audit"),
         "attacks.finding": ("Finding",),
         "errors": (

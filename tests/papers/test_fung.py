@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
-from sequester.attacks.cracks import backward, cross, forward
-from sequester.attacks.cracks.comparison import closed_between, closed_unforced, compare
 from sequester.attacks.solvers.buddies import Assignment, Buddies
+from sequester.attacks.solvers.comparison import closed_between, closed_unforced, compare
 from sequester.history import History
-from series import Series
+from series import Series, of_partitions
+from ways import backward, cross, forward
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "papers" / "fung"
 UK, FRANCE = 0, 1
@@ -234,3 +234,10 @@ def test_section_7_2_what_is_left_after_forward_and_cross_attacks_keeps_the_boun
     strict = replace(history, bounds=(Fraction(3, 5), Fraction(2, 5)))
     found = forward.find(strict).findings
     assert [(one.value, one.observed, one.classes) for one in found] == [("HIV", 0.5, ((1, 1), (2, 2)))]
+
+
+def test_where_somebody_left_the_printed_b_attack_may_leave_fewer_than_no_rows_and_nothing_is_asked_of_them() -> None:
+    left = of_partitions([[[0, 1]], [[0, 2]]], "aab", points=[[0], [0], [0]])
+    found = backward.find(left.history(k=1, c=0.5), semantics="paper")
+    assert found.measure == 0
+    assert [finding.about_value for finding in found.findings] == [False]

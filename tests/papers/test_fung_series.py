@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
@@ -20,6 +19,7 @@ from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize
 from sequester.methods.specialize.respecialize import respecialize
+from ways import backward, cross, forward
 
 BIRTHPLACE = from_tree({"Europe": ["UK", "France"]})
 JOB = from_tree({"Professional": ["Lawyer", "Doctor"]})

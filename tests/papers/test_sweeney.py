@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
+from loaded import load_histories
 from sequester.attacks import complementary, row_order
 from sequester.attacks.tracing import find as trace
-from sequester.history.load import load_histories
 from sequester.metrics.measure import measure
 from sequester.policy.model import Policy
 

@@ -6,10 +6,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from sequester.attacks.cracks import backward, cross, forward
-from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
+from sequester.attacks.solvers.comparison import Comparison, closed_between, closed_unforced, compare
 from sequester.history import History
 from series import Series, of_partitions
+from ways import backward, cross, forward
 
 Box = list[tuple[int, int]]
 ALL = 1000

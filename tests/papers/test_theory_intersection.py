@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from sequester.attacks import intersection
-from sequester.attacks.intersection.posterior import posterior
+from sequester.attacks.intersection import posterior
 from series import of_partitions
 
 

@@ -13,15 +13,13 @@ from sequester.errors import GuaranteeError
 from sequester.guarantees.lifetime import (
     Strategy,
     best_alpha,
-    constant_ratio,
     geometric_ratio,
-    geometric_risk,
-    least_ratio,
     survival,
 )
 from sequester.methods.lifetime.promise import broken
 from sequester.methods.lifetime.survivals import Survivals
 from sequester.policy.protect import Lifetime
+from sequester.rational import exact
 
 # l, k', the ratio as printed, and as it is.
 TABLE_1 = [
@@ -34,6 +32,22 @@ TABLE_1 = [
     (5, 10, 45.35, 45.32),
     (10, 10, 95.42, 95.41),
 ]
+
+
+def least_ratio(left: Fraction, l: float) -> Fraction | None:  # noqa: E741
+    """The smallest n/n_s that is allowed after this survival (Theorem 1); None when no class with the value is."""
+    rest = left - (1 - 1 / exact(l))
+    return left / rest if rest > 0 else None
+
+
+def constant_ratio(l: float, releases: int) -> float:  # noqa: E741
+    """The smallest ratio n/n_s that can be kept for so many releases (Table 1 of the paper, corrected)."""
+    return -1 / math.expm1(math.log1p(-1 / l) / releases)
+
+
+def geometric_risk(l: float, alpha: float, release: int) -> float:  # noqa: E741
+    """The probability of a link after so many such releases: below 1/l for ever."""
+    return (1 - (1 - 1 / alpha) ** release) / l
 
 
 @pytest.mark.parametrize(("l", "releases", "printed", "right"), TABLE_1)

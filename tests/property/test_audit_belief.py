@@ -18,9 +18,8 @@ import sequester as sq
 from entropy import direct
 from seated import Seated, seated
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.attacks.belief.lineages import believe_lineages
-from sequester.attacks.solvers.belief import believe
-from sequester.attacks.solvers.spread import NOISE
+from sequester.attacks.belief import believe_lineages
+from sequester.attacks.solvers.belief import NOISE, believe
 from sequester.history.label import WHOLE_ROW, Labels, Question
 from series import Series, series
 

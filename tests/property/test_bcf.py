@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from chains import Chain, chains, cut_of, finer_cuts, random_cut
 from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.errors import GuaranteeError
 from sequester.history import History
 from sequester.methods.specialize.respecialize import edges_before, respecialize
+from ways import backward, cross, forward
 
 often = settings(max_examples=100, deadline=None)
 

@@ -11,13 +11,13 @@ import pytest
 from chains import Chain, cut_of, finer_cuts, random_chain
 from sequester.attacks import intersection
 from sequester.attacks.audit import audit_histories
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.domain.tree import from_tree
 from sequester.errors import GuaranteeError
 from sequester.history.past import Past
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.respecialize import respecialize
 from strategies import flat
+from ways import backward, cross, forward
 
 
 def releases(chain: Chain, *, retain: bool = False, **how: object) -> Iterator[tuple[Past, Classes]]:

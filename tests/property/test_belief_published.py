@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sequester as sq
-from sequester.attacks.solvers.spread import NOISE
+from sequester.attacks.solvers.belief import NOISE
 from sequester.errors import GuaranteeError
 from sequester.ledger import Key
 

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cracked import World
-from sequester.attacks.cracks import backward, cross, forward
-from sequester.attacks.cracks.comparison import closed_between, closed_unforced, compare
 from sequester.attacks.finding import Result
 from sequester.attacks.solvers.buddies import assign
+from sequester.attacks.solvers.comparison import closed_between, closed_unforced, compare
 from series import Series, of_partitions, series
+from ways import backward, cross, forward
 
 SETTINGS = settings(max_examples=120, deadline=None)
 ALL = 1000  # a requirement nobody meets, so that every target is a finding
@@ -402,7 +402,7 @@ def test_where_boxes_are_too_many_to_compare_safe_releases_are_measured_by_a_low
     k = int(sizes.min())
     for attack in (forward, cross, backward):
         exact = attack.find(truth.history(k=k, c=1)).measure
-        with patch("sequester.attacks.cracks.comparison._LIMIT", 0):
+        with patch("sequester.attacks.solvers.comparison._LIMIT", 0):
             result = attack.find(truth.history(k=k, c=1))
         assert result.findings == []
         assert (result.measure is None) == (exact is None)

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sequester.attacks import difference
-from sequester.attacks.difference.cells import directions
-from sequester.attacks.difference.size import determined
-from sequester.attacks.difference.value import generalized, nested
 from sequester.attacks.finding import Finding, Semantics
+from sequester.attacks.solvers.subtraction import determined, directions, generalized, nested
 from series import Series, of_partitions, series
 
 BOUNDS = st.sampled_from([Fraction(1, 2), Fraction(1, 3), Fraction(2, 3), Fraction(3, 4)])

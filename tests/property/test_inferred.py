@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, event, given, settings
@@ -10,13 +11,13 @@ from hypothesis import strategies as st
 
 import sequester as sq
 from sequester.attacks import complementary, difference, single, tracing
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.guarantees.anonymity import KAnonymity
 from series import Series, of_partitions, series
 from tiny import Case, cases
+from ways import backward, cross, forward
 from worlds import Knowledge, TooMany
 
-ATTACKS = {
+ATTACKS: dict[str, Any] = {
     "difference": difference,
     "tracing": tracing,
     "forward": forward,

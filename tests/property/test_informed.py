@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 
 import sequester as sq
 from audited import nameless, table
-from sequester.attacks.belief.informed import Informed, in_words
-from sequester.attacks.solvers.multinomial import learn, shares
+from sequester.attacks.informed import Informed, in_words, learn, shares
 
 RULES = sq.Policy.model_validate(
     {
@@ -174,7 +173,7 @@ def test_of_many_classes_some_are_learnt_from_and_her_own_never(monkeypatch: pyt
     rows = [f"{4 * n + m} [{n}0-{n}9] {ill}" for n in range(9) for m, ill in enumerate(["flu", "flu", "cold", "cold"])]
     odd = [row.replace("flu", "hiv") if "[40" in row else row for row in rows]
     every = informed([table(*odd)])
-    monkeypatch.setattr("sequester.attacks.belief.informed.CLASSES", 3)
+    monkeypatch.setattr("sequester.attacks.informed.CLASSES", 3)
     some = informed([table(*odd)])
     assert every.most_added == pytest.approx(0.5, abs=1e-2)
     assert some.most_added == pytest.approx(0.5, abs=1e-2)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sequester.attacks import intersection
 from sequester.attacks.finding import Finding, Semantics
-from sequester.attacks.intersection.posterior import posterior
+from sequester.attacks.intersection import posterior
 from sequester.history import History
 from series import Series, certain_pairs, of_partitions, series
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks.intersection.rows import find_rows
+from sequester.attacks.intersection import find_rows
 from sequester.history.label import Answers, Labels, Rows
 from series import Series, series
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sequester as sq
-from sequester.attacks.cracks.comparison import compare
+from sequester.attacks.solvers.comparison import compare
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.ledger import Key

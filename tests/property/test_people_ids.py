@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sequester.domain.people import bare, lookalikes, names
 from sequester.errors import DataError
-from sequester.history.people import recognize
+from sequester.history.load import recognize
 from sequester.ingest.validate import check_people
 from sequester.ledger import Key
 from sequester.ledger.hashing import identify

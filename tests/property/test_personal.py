@@ -452,7 +452,7 @@ def test_values_that_exclude_each_other_are_no_one_person() -> None:
 @given(st.lists(st.sampled_from(VALUES), min_size=1, max_size=5), st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_finest_of_several_versions_is_taken_for_all(values: list[str], data: st.DataObject) -> None:
-    from sequester.history.finest import finest_values
+    from sequester.history.load import finest_values
 
     domain = with_nodes(from_tree(TREE))
     names = domain.names[0]

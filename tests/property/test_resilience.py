@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sequester.attacks.belief.lineages import believe_lineages
-from sequester.attacks.belief.resilience import resilience
-from sequester.attacks.solvers.belief import believe
-from sequester.attacks.solvers.spread import NOISE, BeliefSpread, mean_of
+from sequester.attacks.belief import believe_lineages, resilience
+from sequester.attacks.solvers.belief import NOISE, BeliefSpread, believe, mean_of
 from sequester.history import History
 from sequester.history.seats import Seats
 from series import Series, of_partitions, series

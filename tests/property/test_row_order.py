@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sequester.attacks import row_order
-from sequester.attacks.row_order import CHANCE, SMALL_CHANCE
-from sequester.attacks.solvers.chance import log_chance, log_equal_runs
+from sequester.attacks.row_order import CHANCE, SMALL_CHANCE, log_chance, log_equal_runs
 from sequester.history import History
 from series import Series
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from sequester.attacks import deniability, difference, intersection, tracing
-from sequester.attacks.cracks import backward, cross, forward
 from sequester.history import History
 from sequester.history.past import Past
 from sequester.methods.series_guard import rows
 from sequester.methods.series_guard.guard import Answer, SeriesGuard
 from series import Series
+from ways import backward, cross, forward
 
 SEEDS = 1000
 

@@ -12,7 +12,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from seated import Seated, seated
-from sequester.attacks.adversary import Knowledge as Knows
+from sequester.attacks.registry import Knowledge as Knows
 from worlds import CLEAR, Class, Group, Knowledge, Label, Published, Relaxed, Share, TooMany
 
 TOTALS = Knows(totals=True)

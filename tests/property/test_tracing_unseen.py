@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sequester as sq
-from sequester.attacks.solvers import unseen
+from sequester.attacks.solvers import pairs as solver
 from worlds import Class, Column, Knowledge, Published, Relaxed
 
 K = 3
@@ -91,7 +91,7 @@ def test_nobody_is_left_out_who_has_the_row_in_a_world(published: Published) -> 
 def test_parts_too_large_for_the_program_are_judged_by_every_two_releases(published: Published) -> None:
     """What two releases exclude for one label against all others is excluded, and nothing that is possible."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unseen, "LARGEST", 0)
+        patch.setattr(solver, "LARGEST_UNSEEN", 0)
         found = audited(published)
     owners = Relaxed(published).owners()
     assert found.measures["tracing"] >= min(map(len, owners.values()))

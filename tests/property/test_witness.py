@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from seated import CORRUPTIONS, Seated, corrupted, seated
 from sequester.attacks.attack import Audited
 from sequester.attacks.audit import Audit
-from sequester.attacks.pods import check_pods
-from sequester.attacks.pods.proof import REFUSED, PodProof
+from sequester.attacks.pods import REFUSED, PodProof, check_pods
 from sequester.attacks.registry import attack_of
 from sequester.history.seats import Seats
 from worlds import CLEAR, Knowledge, TooMany

@@ -13,7 +13,7 @@ import pytest
 import sequester as sq
 from podded import KEY, SEED, Panel, rules, state_of
 from sequester.attacks.audit import Audit, audit_histories
-from sequester.attacks.pods.proof import REFUSED
+from sequester.attacks.pods import REFUSED
 from sequester.history.seats import Seats
 from sequester.ledger.state import State
 from sequester.publish.recall import recall, rows_of

@@ -153,7 +153,7 @@ def test_everything_that_was_asked_for_and_not_tried_has_a_note() -> None:
 
 
 def sq_attacks() -> tuple[str, ...]:
-    from sequester.attacks.adversary import chosen_attacks
+    from sequester.attacks.registry import chosen_attacks
 
     return chosen_attacks(["all"])
 
@@ -329,7 +329,7 @@ def test_of_too_many_findings_the_worst_are_told_and_the_rest_counted(
     history = truth.history(known=known)
     whole = intersection.find(history, reading=reading)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sequester.attacks.exposure.MOST", most)
+        patch.setattr("sequester.attacks.finding.MOST", most)
         some = intersection.find(history, reading=reading)
     assert some.measure == whole.measure
     told = [finding for finding in whole.findings if finding in some.findings]
@@ -347,7 +347,7 @@ def test_every_attack_is_bounded_and_the_verdict_stays(monkeypatch: pytest.Monke
     pair = [table(*rows), table(*rows[::-1])]
     rules = policy({"k": 2, "confidence": 0.5, "lifetime": {"l": 2, "releases": 2}})
     whole = sq.audit(pair, rules, against=["all"])
-    monkeypatch.setattr("sequester.attacks.exposure.MOST", 3)
+    monkeypatch.setattr("sequester.attacks.finding.MOST", 3)
     some = sq.audit(pair, rules, against=["all"])
     assert not some.holds
     assert some.measures == whole.measures
@@ -362,7 +362,7 @@ def test_every_attack_is_bounded_and_the_verdict_stays(monkeypatch: pytest.Monke
 
 
 def test_the_worst_classes_are_the_smallest_and_the_most_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sequester.attacks.exposure.MOST", 1)
+    monkeypatch.setattr("sequester.attacks.finding.MOST", 1)
     rows = ["1 20 flu", "2 20 flu", "3 20 hiv", "4 30 flu", "5 30 hiv", "6 40 flu", "7 40 flu", "8 40 flu", "9 40 flu"]
     found = sq.audit([table(*rows)], policy({"k": 5, "confidence": 0.6}), against=["outsider"])
     assert [(finding.attack, finding.observed) for finding in found.findings] == [("confidence", 1.0), ("k", 2.0)]

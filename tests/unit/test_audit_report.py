@@ -16,11 +16,9 @@ import pytest
 import sequester as sq
 from audited import nameless, table
 from sequester.attacks.advice import HELPS, advice, first_steps, without
-from sequester.attacks.exposed import is_certain
+from sequester.attacks.exposed import SCHEMA, findings_table, is_certain, worst_findings
 from sequester.attacks.finding import Finding
-from sequester.attacks.findings_table import SCHEMA, findings_table
 from sequester.attacks.registry import ATTACKS
-from sequester.attacks.worst import worst_findings
 from sequester.policy.load import load_policy
 from sequester.report.audit_page import audit_blocks
 from sequester.report.blocks import Grid

@@ -15,11 +15,11 @@ import pytest
 import sequester as sq
 from policies import changed
 from sequester.attacks import intersection
-from sequester.attacks.cracks import backward, cross, forward
-from sequester.attacks.cracks.comparison import compare
+from sequester.attacks.solvers.comparison import compare
 from sequester.ledger import Key
 from sequester.methods.specialize import method as declared
 from sequester.methods.specialize.refine import Gains, Offer
+from ways import backward, cross, forward
 
 KEY = Key.of_text("a key for tests only")
 DRAW = np.random.default_rng(11)

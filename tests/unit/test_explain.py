@@ -123,7 +123,7 @@ def test_a_deniability_story_of_several_values_names_them_and_the_longer_sum() -
 
 
 def test_a_sum_too_long_to_show_says_how_much_is_in_the_witness(monkeypatch) -> None:
-    monkeypatch.setattr("sequester.attacks.deniability.story.TERMS_SHOWN", 1)
+    monkeypatch.setattr("sequester.attacks.deniability.TERMS_SHOWN", 1)
     partitions = [[[0, 1, 3, 4, 7], [2, 5, 6]], [[1, 2, 4, 5, 7], [0, 3, 6]]]
     history = of_partitions(partitions, "aabbcacb").history(c=0.4)
     (finding,) = deniability.find(history).findings

@@ -84,7 +84,7 @@ def test_a_closeness_above_its_bound_is_never_certain() -> None:
 
 def test_where_findings_are_left_out_the_count_says_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f"{n} {n} ill{n}" for n in range(20, 60)]
-    monkeypatch.setattr("sequester.attacks.exposure.MOST", 3)
+    monkeypatch.setattr("sequester.attacks.finding.MOST", 3)
     found = sq.audit([table(*rows)], policy())
     assert found.exposed.at_least
     assert str(found.exposed).startswith("At least ")

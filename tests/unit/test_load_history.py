@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loaded import load_histories
 from sequester.errors import DataError
-from sequester.history.load import histories_of, load_histories
-from sequester.history.membership import find_members
+from sequester.history.load import find_members, histories_of
 from sequester.history.population import inside, locate
 from sequester.history.releases import read_releases
 from sequester.policy.model import Policy
@@ -268,7 +268,6 @@ def test_boxes_of_one_person_that_exclude_each_other_are_an_error_unless_the_att
         ([], {}, "there is no release"),
         ("first.csv", {}, "must be a list"),
         (FIRST, {}, "must be a list"),
-        ([FIRST], {"names": ["a", "b"]}, "2 names for 1 releases"),
         ([FIRST, SECOND], {"population": [FIRST]}, "1 population tables for 2 releases"),
         ([FIRST], {"population": FIRST}, "population tables must be a list"),
     ],
@@ -371,7 +370,7 @@ def test_points_are_found_in_exactly_the_boxes_around_them(seed, width, people, 
     points = random.integers(0, 6, (width, people)).astype(np.int32)
     ends = np.sort(random.integers(0, 6, (2, width, boxes)).astype(np.int32), axis=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sequester.history.population._PAIRS", pairs)
+        patch.setattr("sequester.history.boxes._MANY", pairs)
         found = list(zip(*(side.tolist() for side in inside(points, *ends)), strict=True))
     around = [
         (p, b)

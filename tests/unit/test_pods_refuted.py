@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from seated import Seated
-from sequester.attacks.adversary import Knowledge
 from sequester.attacks.audit import Audit
-from sequester.attacks.pods import check_pods
-from sequester.attacks.pods.proof import REFUSED
+from sequester.attacks.pods import REFUSED, check_pods
+from sequester.attacks.registry import Knowledge
 
 HALF = Fraction(1, 2)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from sequester.attacks.registry import ATTACKS, attack_of, attacks_of
-from sequester.guarantees.registry import CRITERIA
+from sequester.guarantees.requirement import CRITERIA
 from sequester.methods.registry import PLACES, method_named
 from sequester.policy.adversaries import ADVERSARIES, Named
 from sequester.policy.phrase import METHODS as OFFERED

@@ -110,4 +110,4 @@ def without(findings: Sequence[Finding], release: int) -> list[Finding]:
 def _named(numbers: Sequence[int]) -> str:
     if len(numbers) > 8:
         return amount(len(numbers), "release").capitalize()
-    return f"{'Release' if len(numbers) == 1 else 'Releases'} {listed([str(number) for number in numbers])}"
+    return f"{'Release' if len(numbers) == 1 else 'Releases'} {listed(numbers)}"

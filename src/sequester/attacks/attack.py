@@ -1,28 +1,69 @@
 """What an attack is: a declaration. Checks, measures, notes, stories and rows of reports are derived from it.
 
 Every module of an attack ends with its declaration, and `registry` lists them: a new attack is one file and one line.
+What of them could not be tried is told too (`Untried`): `holds` says nothing about it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.untried import PEOPLE, Reason
 from sequester.attacks.words import tell_plainly
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW, Labels, Rows
 from sequester.policy.adversaries import AdversaryName
 from sequester.policy.model import Policy
+from sequester.policy.words import listed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from sequester.attacks.belief import Beliefs
-    from sequester.attacks.pods.proof import PodProof
+    from sequester.attacks.pods import PodProof
+
+
+PEOPLE = "the person column in the releases, or a population (`population=...`)"
+"""What to give to an attack that asks who is in which class."""
+
+
+class Reason(NamedTuple):
+    """Why an attack had nothing to work on, and what to give so that it has; nothing where nothing would help."""
+
+    why: str
+    give: str = ""
+
+
+@dataclass(frozen=True)
+class Untried:
+    """Attacks without anything to work on, and why, without cells; `on` are the attributes, where not on all.
+
+    `give` is what they lack: with it they can be tried, and without it what was asked is undecided. It is empty where
+    there is nothing to try.
+    """
+
+    attacks: tuple[str, ...]
+    why: str
+    on: tuple[str, ...] = ()
+    give: str = ""
+
+    def __str__(self) -> str:
+        on = f" on {listed(self.on)}" if self.on else ""
+        give = f"; give {self.give}" if self.give else ""
+        return f"{listed(self.attacks)} {'was' if len(self.attacks) == 1 else 'were'} not tried{on}: {self.why}{give}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"attacks": list(self.attacks), "why": self.why, "on": list(self.on), "give": self.give}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Untried:
+        """The reverse of `to_dict`."""
+        return cls(tuple(raw["attacks"]), raw["why"], tuple(raw["on"]), raw.get("give", ""))
+
 
 ONE_RELEASE = "there is only one release"
 NOBODY_IN_COMMON = "no two releases have anybody in common"

@@ -11,17 +11,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sequester import log
-from sequester.attacks.adversary import Knowledge, chosen_attacks
-from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Setting
-from sequester.attacks.exposed import Exposed
-from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.pods.proof import REFUSED
-from sequester.attacks.registry import ATTACKS, attack_of
-from sequester.attacks.untried import Reason, Untried
+from sequester.attacks.attack import TOO_MANY_ROWS, Attack, Audited, Reason, Setting, Untried
+from sequester.attacks.belief import Beliefs, Believed, believable
+from sequester.attacks.explain import Story, story_of
+from sequester.attacks.exposed import Exposed, findings_table, worst_findings
+from sequester.attacks.finding import Finding, Result, Semantics, keep_worst, say_more
+from sequester.attacks.pods import REFUSED, check_pods, of_people
+from sequester.attacks.registry import ATTACKS, Knowledge, attack_of, chosen_attacks
+from sequester.attacks.target import SoughtPerson, Target, findings_of, look_for
 from sequester.domain.hierarchy import Codes
 from sequester.errors import DataError
 from sequester.history import History
-from sequester.history.label import WHOLE_ROW, Rows
+from sequester.history.drift import bounded_by_cells
+from sequester.history.label import WHOLE_ROW, Labels, Rows
+from sequester.history.load import (
+    Membership,
+    find_members,
+    histories_of,
+    is_written_differently,
+    points_of,
+    read_rows,
+)
+from sequester.history.releases import read_releases
 from sequester.history.seats import Seats
 from sequester.policy.adversaries import ADVERSARIES
 from sequester.policy.model import Policy
@@ -32,10 +43,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sequester.attacks.belief import Believed
-    from sequester.attacks.explain import Story
-    from sequester.attacks.exposure import Noted
-    from sequester.attacks.target import Target
 
 Progress = Callable[[str, int, int], None]
 
@@ -101,7 +108,8 @@ class Audit(Viewable):
         by_chance = attack_of(attack).by_chance
         if by_chance is not None and not any(finding.attack == attack for finding in self.findings):
             return by_chance
-        return _number(self.measures.get(attack))
+        measure = self.measures.get(attack)
+        return "" if measure is None else f"{measure:.4g}"
 
     def required(self, attack: str) -> float | None:
         """What the policy demands of what an attack reaches; None where that is not one number."""
@@ -115,8 +123,6 @@ class Audit(Viewable):
 
     def story(self, number: int) -> Story:
         """The same in parts."""
-        from sequester.attacks.explain import story_of
-
         if not 1 <= number <= len(self.findings):
             raise IndexError(f"there are {len(self.findings)} findings, counted from 1")
         finding = self.findings[number - 1]
@@ -126,14 +132,10 @@ class Audit(Viewable):
 
     def worst(self, most: int = 5) -> tuple[int, ...]:
         """The numbers of the findings to read first, counted from 1: the worst of every attack before others."""
-        from sequester.attacks.worst import worst_findings
-
         return worst_findings(self.findings, most=most)
 
     def findings_table(self) -> pa.Table:
         """All findings, one per row, for a Parquet file. They hold sensitive values and person ids: keep it private."""
-        from sequester.attacks.findings_table import findings_table
-
         return findings_table(self.findings)
 
     def report(self, *, audience: Literal["internal", "public"] = "internal") -> str:
@@ -212,10 +214,6 @@ def audit(  # noqa: PLR0913 - all but two by name
         if given := [name for name, value in beside.items() if value is not None]:
             raise DataError(f"a target is looked for in the releases alone; leave out {', '.join(given)}")
         return _of_target(releases, policy, target, since=since, show_values=show_values)
-    from sequester.history.load import histories_of, is_written_differently, read_rows
-    from sequester.history.membership import Membership, find_members, points_of
-    from sequester.history.releases import read_releases
-
     held, known = releases, population
     if knowledge is not None and knowledge.releases is not None:
         held = [releases[number - 1] for number in knowledge.releases]
@@ -264,13 +262,6 @@ def _of_target(
     releases: Sequence[Any], policy: Policy, target: Mapping[str, str], *, since: int, show_values: bool
 ) -> Audit:
     """What the releases tell about one person."""
-    from sequester.attacks.target import Wanted, findings_of, look_for
-    from sequester.history.drift import bounded_by_cells
-    from sequester.history.label import Labels
-    from sequester.history.load import read_rows
-    from sequester.history.membership import Membership
-    from sequester.history.releases import read_releases
-
     read = read_releases(releases, policy, target=target, show_values=show_values)
     if not 1 <= since <= len(read):
         raise DataError(f"`since` is {since}: name the first release with the target, from 1 to {len(read)}")
@@ -281,7 +272,7 @@ def _of_target(
     assert read.target is not None
     lo, hi = (side[:, 0] for side in read.target)
     told = np.array(bounded_by_cells(policy), np.bool_)
-    asked = look_for(history, Wanted(dict(target), lo, hi, told, since - 1, read.written), labels)
+    asked = look_for(history, SoughtPerson(dict(target), lo, hi, told, since - 1, read.written), labels)
     findings = tuple(findings_of(asked, history, labels))
     return Audit(
         findings=findings,
@@ -323,20 +314,17 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
     informed    asks about a reader who has learnt from the releases: everybody's exact values in each release, as far
                 as they are known; none where only boxes are
     """
-    from sequester.attacks.belief import Beliefs, believable
-
     attacks = _chosen(against, knowledge, published)
     record = _Record(attacks, [note for history in histories for note in history.notes])
     if before is not None and before.releases >= len(histories[0]):
         before = None
     pods = None
     if seats is not None and semantics == "exact":
-        from sequester.attacks.pods import check_pods
-
         pods = check_pods(histories, rows, seats, before=0 if before is None else before.releases)
     held = pods if pods is not None and pods.holds else None
     if pods is not None and held is None:
         record.notes.append(REFUSED)
+    decoy = None if seats is None or len(seats.decoy) != len(histories[0].people) else seats.decoy
     beliefs = Beliefs(rows, None if held is None else held.seats)
     asked = Setting(
         policy,
@@ -344,8 +332,8 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         registered,
         labels=None if rows is None else rows.labels,
         pods=held,
-        decoy=_decoys(seats, knowledge, histories[0]),
-        nobody=None if seats is None or len(seats.decoy) != len(histories[0].people) else seats.decoy,
+        decoy=decoy if knowledge is not None and knowledge.totals else None,
+        nobody=decoy,
         before=None if held is None else before,
         beliefs=beliefs,
     )
@@ -381,17 +369,12 @@ def audit_histories(  # noqa: PLR0913 - all but two by name
         unsolved=record.unsolved,
         pods=None if pods is None else pods.to_dict(),
         belief=told,
-        nobody=_nobody(seats, histories[0]),
+        nobody=frozenset(
+            [histories[0].people[one] for one in ([] if decoy is None else np.flatnonzero(decoy).tolist())]
+        ),
         policy=_as_asked(policy, against),
         untried=record.left(),
     )
-
-
-def _nobody(seats: Seats | None, history: History) -> frozenset[Any]:
-    """The ids that decoys have."""
-    if seats is None or len(seats.decoy) != len(history.people):
-        return frozenset()
-    return frozenset(one for one, decoy in zip(history.people, seats.decoy.tolist(), strict=True) if decoy)
 
 
 def _as_asked(policy: Policy, against: Sequence[str]) -> Policy:
@@ -415,13 +398,6 @@ def _chosen(
 def _merges(published: Sequence[History] | None) -> bool:
     """Whether classes were taken together, so that only some people's class is certain."""
     return any(release.certain is not None for history in published or () for release in history.releases)
-
-
-def _decoys(seats: Seats | None, knowledge: Knowledge | None, history: History) -> NDArray[np.bool_] | None:
-    """Who is nobody, to somebody who knows the true totals."""
-    if seats is None or knowledge is None or not knowledge.totals or len(seats.decoy) != len(history.people):
-        return None
-    return seats.decoy
 
 
 class _Record:
@@ -498,18 +474,15 @@ def _needs_nobody(attack: Attack, *, registered: bool) -> bool:
     return attack.classes_only or (attack.values == "transient" and registered)
 
 
-def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Noted:
+def _bounded(attack: Attack, history: History, result: Result, asked: Setting) -> Result:
     """The result without decoys and with no more findings than anybody reads; whether somebody was found stays."""
-    from sequester.attacks.exposure import Noted, keep_worst, say_more
-
     if asked.pods is not None and result.findings:
-        from sequester.attacks.pods import of_people
-
         result = of_people(result, history, asked.pods, smallest=attack.wants_more(asked.policy))
     findings, more = keep_worst(result.findings)
-    notes = result.notes if isinstance(result, Noted) else ()
     attribute = history.attribute if any(finding.value is not None for finding in findings) else ""
-    return Noted(findings, result.measure, (*notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved)
+    return Result(
+        findings, result.measure, (*result.notes, *say_more(attack.name, attribute, more)), unsolved=result.unsolved
+    )
 
 
 def _try(attack: Attack, history: History, asked: Setting) -> Result:
@@ -545,7 +518,3 @@ def _distinct(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             seen.add(key)
             kept.append(finding)
     return tuple(sorted(kept, key=lambda finding: not finding.about_value))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import Attack, Setting
-from sequester.attacks.exposure import Exposure, Noted, gather, keep_worst, say_more
-from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.finding import Exposure, Finding, Result, Semantics, gather, keep_worst, say_more
 from sequester.history import History
 from sequester.history.boxes import intersecting
+from sequester.policy.words import listed
 from sequester.rational import exact
 
 # Farther than this from the limit a float decides; nearer, integers do. Products of a few hundred factors are off by
@@ -90,7 +90,7 @@ def find(
             findings.append(_finding(history, exposure, factors=factors, limit=limit, crowd=crowd))
     findings, others = keep_worst(findings)
     notes = (*_notes(crowd, findings), *say_more("breach", history.attribute, more + others))
-    return Noted(findings, float(worst), notes)
+    return Result(findings, float(worst), notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,7 @@ def _story(finding: Finding, history: History) -> str:
     most = "at most " if finding.witness.get("overlapping") else ""
     return (
         f"In every release the chance of {finding.value} is the rows with it among the people who may have them: "
-        f"{words.listed(parts)}. Over all releases together the chance that it was {words.names(finding.people)}'s at "
+        f"{listed(parts)}. Over all releases together the chance that it was {words.names(finding.people)}'s at "
         f"least once is {most}{words.share(finding.observed)}."
     )
 

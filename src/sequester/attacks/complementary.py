@@ -10,16 +10,15 @@ their cells that stay, insensitive ones included.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.attacks.attack import Attack, attributes_and_rows, fewest
-from sequester.attacks.cracks.comparison import compare
 from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.solvers.comparison import Comparison, compare
+from sequester.deferred import csr_array
 from sequester.domain import notation
 from sequester.history import History
 
@@ -27,7 +26,6 @@ Integers = NDArray[np.int64]
 
 # Cells of the largest (pairs x values) table made at once.
 _CELLS = 1 << 21
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,61 +48,50 @@ def find(history: History, *, semantics: Semantics = "exact") -> Result:
     """
     findings: list[Finding] = []
     measures: list[int] = []
-    for first, second in combinations(range(len(history)), 2):
-        forward, backward = _directions(history, first, second)
+    for pair in sorted(compare(history), key=lambda one: (one.first, one.second)):
+        forward, backward = _directions(pair)
         if not (forward or backward):
             continue
-        if semantics == "exact" and (fewest := _fewest_shared(history, first, second)) >= history.fewest:
+        if semantics == "exact" and (fewest := _fewest_shared(pair)) >= history.fewest:
             measures.append(fewest)
             continue
-        joins = _join(history, first, second, ways=(forward, backward), semantics=semantics)
-        found, measure = _judge(history, joins, first, second)
+        joins = _join(pair, ways=(forward, backward), semantics=semantics)
+        found, measure = _judge(pair, joins)
         findings += found
         measures += measure
     return Result(findings, float(min(measures)) if measures else None)
 
 
-def _directions(history: History, first: int, second: int) -> tuple[bool, bool]:
+def _directions(pair: Comparison) -> tuple[bool, bool]:
     """Whether every row of the first has one in the second, and the other way round.
 
     Known from the people where they are known; else taken for granted where it can be: no value becomes rarer, and
     there is a way to give every row one of its own.
     """
-    if history.trajectories is not None:
-        path = history.trajectories.path
-        here, there = path[:, first] >= 0, path[:, second] >= 0
-        return not (here & ~there).any(), not (there & ~here).any()
-    one, other = (_counts(history, number).sum(axis=0) for number in (first, second))
-    pair = next(found for found in compare(history) if (found.first, found.second) == (first, second))
+    if pair.overlap is not None:
+        return not (pair.overlap.second < 0).any(), not (pair.overlap.first < 0).any()
+    one, other = pair.before.sum(axis=0), pair.after.sum(axis=0)
     return (
         bool((one <= other).all()) and pair.buddies is not None,
         bool((other <= one).all()) and pair.reverse is not None,
     )
 
 
-def _counts(history: History, number: int) -> Integers:
-    """(classes, kinds): values that may change tell nothing about who a row is about."""
-    release = history.releases[number]
-    return release.counts if history.permanent else release.size[:, None]
-
-
-def _fewest_shared(history: History, first: int, second: int) -> int:
+def _fewest_shared(pair: Comparison) -> int:
     """The fewest rows that two classes with a person in common may share; 0 when nobody is known."""
-    if history.trajectories is None:
+    overlap = pair.overlap
+    if overlap is None:
         return 0
-    overlap = history.overlap(first, second)
     both = (overlap.first >= 0) & (overlap.second >= 0)
     if not both.any():
         return 0
     one, other = overlap.first[both], overlap.second[both]
-    return int(_bounds(_counts(history, first), _counts(history, second), one, other)[0].min())
+    return int(_bounds(pair.before, pair.after, one, other)[0].min())
 
 
-def _join(history: History, first: int, second: int, *, ways: tuple[bool, bool], semantics: Semantics) -> JoinedClasses:
-    from scipy.sparse import csr_array
-
-    one, other = history.compatible(first, second)
-    near, far = _counts(history, first), _counts(history, second)
+def _join(pair: Comparison, *, ways: tuple[bool, bool], semantics: Semantics) -> JoinedClasses:
+    one, other = pair.comparable
+    near, far = pair.before, pair.after
     meets = csr_array((np.ones(len(one), np.int64), (one, other)), shape=(len(near), len(far)))
     if semantics == "paper":
         matches = meets @ (far > 0).astype(np.int64)
@@ -149,10 +136,11 @@ def _plain_join(
     return JoinedClasses(one, other, rows, rows)
 
 
-def _judge(history: History, joins: JoinedClasses, first: int, second: int) -> tuple[list[Finding], list[int]]:
+def _judge(pair: Comparison, joins: JoinedClasses) -> tuple[list[Finding], list[int]]:
     """Groups with too few rows, and the smallest that certainly exists. Pairs with the same joined box are one."""
     if not joins.sure.any():
         return [], []
+    history, first, second = pair.history, pair.first, pair.second
     one, other = history.releases[first], history.releases[second]
     lo = np.maximum(one.lo[history.links][:, joins.first], other.lo[history.links][:, joins.second])
     hi = np.minimum(one.hi[history.links][:, joins.first], other.hi[history.links][:, joins.second])
@@ -163,7 +151,6 @@ def _judge(history: History, joins: JoinedClasses, first: int, second: int) -> t
     np.minimum.at(tightest, group, np.minimum(one.size[joins.first], other.size[joins.second]))
     order = np.argsort(group, kind="stable")
     ends = np.append(0, np.cumsum(np.bincount(group)))
-    couples = _Couples(history, first, second)
     findings = []
     exposed = np.flatnonzero((sure > 0) & (most < history.fewest) & (most < tightest))
     written = _written(history, lo[:, where[exposed]], hi[:, where[exposed]])
@@ -180,7 +167,7 @@ def _judge(history: History, joins: JoinedClasses, first: int, second: int) -> t
                 required=float(history.fewest),
                 observed=float(most[number]),
                 classes=tuple((at, c + 1) for at, c in _sorted_classes(here, there, (first + 1, second + 1))),
-                people=couples.people(here, there),
+                people=pair.people(*zip(here.tolist(), there.tolist(), strict=True)),
                 witness={
                     "joined": joined,
                     "rows": int(most[number]),
@@ -205,30 +192,6 @@ def _written(history: History, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> 
     texts = [notation.write(history.domains[axis], lo[place], hi[place]) for place, axis in enumerate(axes)]
     names = [history.quasi_names[axis] for axis in axes]
     return [{name: column[box] for name, column in zip(names, texts, strict=True)} for box in range(lo.shape[1])]
-
-
-class _Couples:
-    """The people of two releases in the order of their pair of classes."""
-
-    def __init__(self, history: History, first: int, second: int) -> None:
-        self.ids = history.people
-        one, other = history.releases[first].member, history.releases[second].member
-        self.width = len(history.releases[second])
-        self.person = np.zeros(0, np.int64)
-        if one is not None and other is not None:
-            self.person = np.flatnonzero((one >= 0) & (other >= 0))
-            key = one[self.person].astype(np.int64) * self.width + other[self.person]
-            order = np.argsort(key, kind="stable")
-            self.person, self.key = self.person[order], key[order]
-
-    def people(self, here: NDArray[np.int32], there: NDArray[np.int32]) -> tuple[Any, ...]:
-        """Ids of those who are in any of the pairs of classes."""
-        if not len(self.person):
-            return ()
-        wanted = here.astype(np.int64) * self.width + there
-        start, stop = (np.searchsorted(self.key, wanted, side=side) for side in _SIDES)
-        people = [self.person[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
-        return tuple(self.ids[person] for person in np.sort(np.concatenate(people)).tolist())
 
 
 def _story(finding: Finding, history: History) -> str:

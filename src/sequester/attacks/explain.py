@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sequester.attacks import words
-from sequester.attacks.deniability.story import TERMS_SHOWN
+from sequester.attacks.deniability import TERMS_SHOWN
 from sequester.attacks.finding import Finding
 from sequester.attacks.registry import attack_of
 from sequester.domain import notation
 from sequester.history import History
 from sequester.history.label import WHOLE_ROW
+from sequester.policy.words import listed
 
 _ROWS_SHOWN = 12
 
@@ -86,7 +87,7 @@ def _counted(witness: Mapping[str, Any]) -> dict[tuple[int, int], set[str]]:
 def headline(finding: Finding) -> str:
     """One line: who is exposed, to whom, and how much; where nobody is known, somebody may be."""
     who, is_ = (words.names(finding.people), "") if finding.people else ("somebody", "may be ")
-    where = f"release{'s' * (len(finding.releases) > 1)} {words.listed(finding.releases)}"
+    where = f"release{'s' * (len(finding.releases) > 1)} {listed(finding.releases)}"
     if attack_of(finding.attack).by_chance is not None:
         order = f"{words.share(finding.observed)} of the rows stand in the same order"
         return f"{finding.attack}: {order} ({where}, {finding.adversary})"

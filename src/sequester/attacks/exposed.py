@@ -1,13 +1,19 @@
-"""How many people an audit found exposed: the one number that somebody who answers for the data asks for first."""
+"""How many people an audit found exposed: the one number that somebody who answers for the data asks for first.
+
+Beside it the few findings to read first, and all of them as one table: thousands in a Parquet file take little room,
+and can be asked.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sequester.attacks import exposure
-from sequester.attacks.finding import Finding
+import pyarrow as pa
+
+from sequester.attacks.finding import Finding, degree_of, leaves_out
 
 Key = tuple[str | None, str | None]
 
@@ -74,7 +80,7 @@ class Exposed:
             by_release=dict(
                 sorted(_grouped(((number, one) for one in findings for number in one.releases), nobody).items())
             ),
-            at_least=max(told.values(), default=0) >= exposure.MOST,
+            at_least=leaves_out(max(told.values(), default=0)),
         )
 
     def __str__(self) -> str:
@@ -154,3 +160,61 @@ def _largest(groups: Mapping[Any, Tally]) -> list[tuple[Any, Tally]]:
 
 def _many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
+
+
+def worst_findings(findings: Sequence[Finding], *, most: int = 5) -> tuple[int, ...]:
+    """Their numbers, counted from 1, the worst first.
+
+    What is certain comes before what is likely, known people before classes, values before who somebody is, then what
+    misses the bound by the most. The worst of every attack are told before a second one of any, and nobody in the same
+    classes twice while there are others.
+    """
+    ranked = sorted(range(len(findings)), key=lambda place: (*_rank(findings[place]), place))
+    told: dict[str, int] = {}
+    turns, known = {}, set()
+    for place in ranked:
+        attack, about = findings[place].attack, (findings[place].classes, findings[place].people)
+        if about in known:
+            turns[place] = len(findings)
+            continue
+        known.add(about)
+        turns[place] = told[attack] = told.get(attack, 0) + 1
+    first = sorted(ranked, key=lambda place: turns[place])[:most]
+    return tuple(place + 1 for place in ranked if place in set(first))
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
+    return not is_certain(finding), not finding.people, not finding.about_value, -degree_of(finding)
+
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_PLACE = pa.struct([("release", pa.int32()), ("class", pa.int32())])
+SCHEMA = pa.schema(
+    [
+        ("number", pa.int32()),
+        ("attack", _TEXT),
+        ("adversary", _TEXT),
+        ("releases", pa.list_(pa.int32())),
+        ("attribute", _TEXT),
+        ("value", _TEXT),
+        ("required", pa.float64()),
+        ("observed", pa.float64()),
+        ("certain", pa.bool_()),
+        ("people", pa.list_(pa.string())),
+        ("classes", pa.list_(_PLACE)),
+        ("witness", pa.string()),
+    ]
+)
+"""Columns as `Finding` has them. `number` is what `Audit.explain` takes, ids of people are text, a witness is JSON."""
+
+
+def findings_table(findings: Sequence[Finding]) -> pa.Table:
+    """One row per finding, in their order. Holds sensitive values and person ids: for the publisher."""
+    columns = {name: [getattr(one, name, None) for one in findings] for name in SCHEMA.names} | {
+        "number": range(1, len(findings) + 1),
+        "certain": [is_certain(one) for one in findings],
+        "people": [[str(person) for person in one.people] for one in findings],
+        "classes": [[{"release": release, "class": number} for release, number in one.classes] for one in findings],
+        "witness": [json.dumps(dict(one.witness), ensure_ascii=False, default=str) for one in findings],
+    }
+    return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sequester.attacks.attack import UNPROMISED, Attack, Setting
-from sequester.attacks.exposure import Noted, name_counts, say_more, worst
-from sequester.attacks.finding import Finding, Result
+from sequester.attacks.finding import Finding, Result, name_counts, say_more, worst
 from sequester.guarantees.criterion import Criterion, Declaration
-from sequester.guarantees.registry import CRITERIA
+from sequester.guarantees.requirement import CRITERIA
 from sequester.history import History
+from sequester.history.trajectory import Index
 
 
 def find(history: History, attack: str, criterion: Criterion | None, *, since: int = 0) -> Result:
@@ -39,43 +38,43 @@ def find(history: History, attack: str, criterion: Criterion | None, *, since: i
     told = worst(-degree if criterion.at_least else degree)
     people = _Members(history)
     findings = [
-        _finding(history, attack, criterion, (number, where), observed=reached, people=people.of(number, where))
+        _finding(
+            history,
+            attack,
+            (number, where),
+            people.of(number, where),
+            **_broken(history, criterion, (number, where), reached),
+        )
         for (number, where), reached in zip(unsafe[told].tolist(), degree[told].tolist(), strict=True)
     ]
     measure = (min if criterion.at_least else max)(extremes)
     attribute = history.attribute if criterion.about_values else ""
-    return Noted(findings, measure, say_more(attack, attribute, len(unsafe) - len(told)))
+    return Result(findings, measure, say_more(attack, attribute, len(unsafe) - len(told)))
 
 
-def _finding(
-    history: History,
-    attack: str,
-    criterion: Criterion,
-    place: tuple[int, int],
-    *,
-    observed: float,
-    people: tuple[Any, ...],
-) -> Finding:
+def _finding(history: History, attack: str, place: tuple[int, int], people: tuple[Any, ...], **told: Any) -> Finding:
     release, number = place
-    counts = history.releases[release].counts[number]
-    witness: dict[str, Any] = {"rows": int(counts.sum()), "values": name_counts(history, counts.tolist())}
-    value, required = None, float(criterion.required)
-    blamed = criterion.blame(counts)
-    if blamed is not None:
-        value, required, observed = history.values[blamed.value], blamed.required, blamed.observed
-        witness["bound"] = blamed.promise
     return Finding(
         attack=attack,
         adversary="outsider",
         releases=(release + 1,),
-        required=required,
-        observed=observed,
-        value=value,
         classes=((release + 1, number + 1),),
         people=people,
-        witness=witness,
         attribute=history.attribute,
+        **told,
     )
+
+
+def _broken(history: History, criterion: Criterion, place: tuple[int, int], observed: float) -> dict[str, Any]:
+    """What one class shows that breaks a criterion."""
+    release, number = place
+    counts = history.releases[release].counts[number]
+    witness: dict[str, Any] = {"rows": int(counts.sum()), "values": name_counts(history, counts.tolist())}
+    blamed = criterion.blame(counts)
+    if blamed is None:
+        return {"required": float(criterion.required), "observed": observed, "witness": witness}
+    told = {"value": history.values[blamed.value], "required": blamed.required, "observed": blamed.observed}
+    return told | {"witness": witness | {"bound": blamed.promise}}
 
 
 def _few_people(history: History, asked: Setting) -> Result | None:
@@ -87,16 +86,14 @@ def _few_people(history: History, asked: Setting) -> Result | None:
         member = release.known_member
         count = np.bincount(member[(member >= 0) & ~asked.nobody], minlength=len(release))
         findings += [
-            Finding(
-                attack="k",
-                adversary="outsider",
-                releases=(number + 1,),
+            _finding(
+                history,
+                "k",
+                (number, where),
+                people.of(number, where),
                 required=float(fewest),
                 observed=float(count[where]),
-                classes=((number + 1, where + 1),),
-                people=people.of(number, where),
                 witness={"rows": int(release.size[where]), "people": int(count[where])},
-                attribute=history.attribute,
             )
             for where in np.flatnonzero(count < fewest).tolist()
         ]
@@ -108,7 +105,7 @@ class _Members:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._sorted: dict[int, tuple[NDArray[np.intp], NDArray[np.int32]]] = {}
+        self._of: dict[int, Index] = {}
 
     def of(self, release: int, number: int) -> tuple[Any, ...]:
         """Their ids, in the order of the history; of a class of which only some are known, of these."""
@@ -116,12 +113,9 @@ class _Members:
         member = published.certain if published.member is None else published.member
         if member is None:
             return ()
-        if release not in self._sorted:
-            order = np.argsort(member, kind="stable")
-            self._sorted[release] = order, member[order]
-        order, classes = self._sorted[release]
-        start, end = np.searchsorted(classes, [number, number + 1])
-        return tuple(self._history.people[person] for person in order[start:end].tolist())
+        if release not in self._of:
+            self._of[release] = Index.of(member, len(published))
+        return tuple(self._history.people[person] for person in self._of[release].members([number]))
 
 
 def _declare(declared: Declaration, title: str) -> Attack:

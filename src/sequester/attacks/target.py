@@ -16,7 +16,7 @@ smallest number of any two counts, which is a composition of attacks (section 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -24,11 +24,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.cracks.comparison import Comparison, compare
 from sequester.attacks.finding import Finding
-from sequester.attacks.solvers.buddies import Classes, Counts
-from sequester.attacks.solvers.flow import max_flow
-from sequester.attacks.untried import PEOPLE, Untried
+from sequester.attacks.solvers.buddies import Classes, Counts, send
+from sequester.attacks.solvers.comparison import Comparison, compare
+from sequester.attacks.attack import PEOPLE, Untried
 from sequester.history import History
 from sequester.history.boxes import intersecting
 from sequester.history.drift import reach
@@ -48,7 +47,7 @@ ANY_VALUE = "any value"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SoughtPerson:
     """A target: what is known of her quasi-identifiers, as it was given and as codes, and the first release with her.
 
     lo, hi  (quasi-identifiers,) what her values lie between
@@ -107,7 +106,7 @@ class Matching:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SearchedRelease:
     """One release that may have her: the rows that match her, and per label how many of them may be hers at once."""
 
     number: int
@@ -143,7 +142,7 @@ class Target:
     required: int
     columns: tuple[str, ...]
     label: str
-    releases: tuple[Seen, ...]
+    releases: tuple[SearchedRelease, ...]
     notes: tuple[str, ...]
 
     @property
@@ -228,7 +227,7 @@ def anybody(history: History) -> Untried | None:
     return Untried(("forward", "cross", "backward"), why, ("people who need not exist",), _WHO)
 
 
-def look_for(history: History, wanted: Wanted, labels: Labels) -> Target:
+def look_for(history: History, wanted: SoughtPerson, labels: Labels) -> Target:
     """The rows of every release that may be the target's; `labels` are the values of the history."""
     places = {number: _matching(history, wanted, number) for number in range(wanted.since, len(history))}
     notes = [f"no row of release {number + 1} matches her" for number, classes in places.items() if not len(classes)]
@@ -299,7 +298,7 @@ def findings_of(target: Target, history: History, labels: Labels) -> Iterator[Fi
                 )
 
 
-def _matching(history: History, wanted: Wanted, number: int) -> Classes:
+def _matching(history: History, wanted: SoughtPerson, number: int) -> Classes:
     """The classes of a release that she may be in."""
     release = history.releases[number]
     near = history.sides(wanted.lo[:, None], wanted.hi[:, None])
@@ -316,9 +315,9 @@ def _matching(history: History, wanted: Wanted, number: int) -> Classes:
 class _Search:
     """Rows left per release, class that matches and label; `most` bounds a label over all classes of a release."""
 
-    def __init__(self, history: History, wanted: Wanted, places: dict[int, Classes]) -> None:
+    def __init__(self, history: History, wanted: SoughtPerson, places: dict[int, Classes]) -> None:
         self.history, self.wanted, self.places = history, wanted, places
-        self.rows = {number: _rows(history, number)[classes] for number, classes in places.items()}
+        self.rows = {number: history.rows_of(number)[classes] for number, classes in places.items()}
         self.left = {number: rows.copy() for number, rows in self.rows.items()}
         self.most = next((rows.sum(axis=0) for rows in self.rows.values()), np.zeros(0, np.int64))
         self.by: dict[int, list[tuple[Way, int, Counts]]] = {number: [] for number in places}
@@ -348,18 +347,19 @@ class _Search:
         self.left[number] = np.minimum(self.left[number], left)
         self.by[number].append((way, other, left))
 
-    def seen(self, number: int) -> Seen:
+    def seen(self, number: int) -> SearchedRelease:
         """What was found out about one release."""
         release, classes = self.history.releases[number], self.places[number]
         rows, left = self.rows[number], self.left[number]
         kinds = release.row_value if self.history.permanent else np.zeros_like(release.row_value)
         matching = []
         for place, label in np.argwhere(rows).tolist():
-            cracks = [
-                Excluded(way, other + 1, int(gone), int(rows[place, label]))
-                for way, other, kept in self.by[number]
-                if (gone := rows[place, label] - kept[place, label])
-            ]
+            # Of every attack the release by which it excludes most.
+            strongest: dict[str, Excluded] = {}
+            for way, other, kept in self.by[number]:
+                gone = int(rows[place, label] - kept[place, label])
+                if gone > (strongest[way].rows if way in strongest else 0):
+                    strongest[way] = Excluded(way, other + 1, gone, int(rows[place, label]))
             where = np.flatnonzero((release.row_class == classes[place]) & (kinds == label))
             matching.append(
                 Matching(
@@ -368,27 +368,13 @@ class _Search:
                     label=self.history.values[label] if self.history.permanent else ANY_VALUE,
                     rows=tuple((where + 1).tolist()),
                     left=int(min(left[place, label], self.most[label])),
-                    excluded=_strongest(cracks),
+                    excluded=tuple(strongest.values()),
                 )
             )
         total = np.minimum(left.sum(axis=0), self.most)
         names = self.history.values if self.history.permanent else (ANY_VALUE,)
         found = {names[label]: int(total[label]) for label in np.flatnonzero(rows.sum(axis=0)).tolist()}
-        return Seen(number + 1, release.name, tuple(matching), found)
-
-
-def _strongest(cracks: Sequence[Excluded]) -> tuple[Excluded, ...]:
-    """Of every attack the release by which it excludes most."""
-    best: dict[str, Excluded] = {}
-    for crack in cracks:
-        if crack.attack not in best or crack.rows > best[crack.attack].rows:
-            best[crack.attack] = crack
-    return tuple(best.values())
-
-
-def _rows(history: History, number: int) -> Counts:
-    counts = history.releases[number].counts
-    return counts if history.permanent else counts.sum(axis=1, keepdims=True)
+        return SearchedRelease(number + 1, release.name, tuple(matching), found)
 
 
 class _Alike:
@@ -426,15 +412,5 @@ class _Alike:
         return left
 
     def _flow(self, arcs: Mask) -> Counts:
-        first, second = self.first[arcs], self.second[arcs]
-        source, sink = len(self.before) + len(self.after), len(self.before) + len(self.after) + 1
-        sent = np.zeros(self.before.shape[1], np.int64)
-        for label in range(len(sent)):
-            supply, demand = np.flatnonzero(self.before[:, label]), np.flatnonzero(self.after[:, label])
-            used = (self.before[first, label] > 0) & (self.after[second, label] > 0)
-            tails = np.concatenate([np.full(len(supply), source), first[used], len(self.before) + demand])
-            heads = np.concatenate([supply, len(self.before) + second[used], np.full(len(demand), sink)])
-            most = np.minimum(self.before[first[used], label], self.after[second[used], label])
-            capacity = np.concatenate([self.before[supply, label], most, self.after[demand, label]])
-            sent[label] = max_flow(tails, heads, capacity, source, sink)[0]
+        sent: Counts = send(self.before, self.after, self.first[arcs], self.second[arcs]).sum(axis=0)
         return sent

@@ -1,4 +1,4 @@
-"""Words that stories share: people, shares, lists."""
+"""Words that stories share: people and shares."""
 
 from __future__ import annotations
 
@@ -25,11 +25,6 @@ def names(people: Sequence[object]) -> str:
 def people(number: float) -> str:
     """So many people."""
     return "1 person" if number == 1 else f"{number:g} people"
-
-
-def listed(parts: Sequence[object]) -> str:
-    """One after the other."""
-    return " and ".join([", ".join(map(str, parts[:-1])), str(parts[-1])]) if len(parts) > 1 else str(parts[0])
 
 
 def share(value: float) -> str:

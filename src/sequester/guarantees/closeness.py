@@ -24,7 +24,7 @@ from sequester.policy.protect import CLOSENESS
 from sequester.rational import plain
 
 if TYPE_CHECKING:
-    from sequester.guarantees.view import View
+    from sequester.guarantees.criterion import View
     from sequester.policy.attributes import Sensitive
 
 Distance = Literal["equal", "ordered", "hierarchical"]

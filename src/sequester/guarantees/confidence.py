@@ -18,7 +18,7 @@ from sequester.policy.protect import ALPHA, CONFIDENCE
 from sequester.rational import exact, plain
 
 if TYPE_CHECKING:
-    from sequester.guarantees.view import Places, View
+    from sequester.guarantees.criterion import Places, View
     from sequester.history import History
     from sequester.policy.model import Policy
 
@@ -147,13 +147,13 @@ class AlphaK(ShareBound):
 
 
 @dataclass(frozen=True)
-class Shares(Confidence):
+class StrictestShares(Confidence):
     """Several bounds on the same shares, judged as one: each value by the strictest, and told by whose that is."""
 
     of: tuple[ShareBound, ...]
 
     @classmethod
-    def strictest(cls, *of: ShareBound) -> Shares:
+    def strictest(cls, *of: ShareBound) -> StrictestShares:
         """The first of equally strict ones is told."""
         return cls(tuple(map(min, *(one.bounds for one in of))) if len(of) > 1 else of[0].bounds, of)
 
@@ -198,14 +198,14 @@ def _ask_alpha(subject: Subject) -> AlphaK | None:
 
 def judged_shares(
     bounds: tuple[Fraction, ...], values: Sequence[str], alpha: float | Mapping[str, float] | None
-) -> Shares | None:
+) -> StrictestShares | None:
     """Confidence and alpha together, each value by the stricter of its two bounds; None where nothing is bounded."""
     also = () if alpha is None else (AlphaK.of(alpha, values),)
-    strictest = Shares.strictest(Confidence(bounds), *also)
+    strictest = StrictestShares.strictest(Confidence(bounds), *also)
     return strictest if any(bound < 1 for bound in strictest.bounds) else None
 
 
-def _judged(history: History, policy: Policy) -> Shares | None:
+def _judged(history: History, policy: Policy) -> StrictestShares | None:
     # Policies name values only where there is one sensitive attribute, so names need no more than this history.
     return judged_shares(history.bounds, history.values, policy.protect.alpha if history.attribute else None)
 

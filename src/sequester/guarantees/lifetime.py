@@ -48,25 +48,9 @@ def survival(linked: Sequence[int], among: Sequence[int]) -> Fraction:
     return Fraction(math.prod(n - n_s for n_s, n in zip(linked, among, strict=True)), math.prod(among))
 
 
-def least_ratio(left: Fraction, l: float) -> Fraction | None:  # noqa: E741
-    """The smallest n/n_s that is allowed after this survival (Theorem 1); None when no class with the value is."""
-    rest = left - (1 - 1 / exact(l))
-    return left / rest if rest > 0 else None
-
-
-def constant_ratio(l: float, releases: int) -> float:  # noqa: E741
-    """The smallest ratio n/n_s that can be kept for so many releases (Table 1 of the paper, corrected)."""
-    return -1 / math.expm1(math.log1p(-1 / l) / releases)
-
-
 def geometric_ratio(l: float, alpha: float, release: int) -> float:  # noqa: E741
     """The ratio n/n_s of the release so numbered (from 1) if every one before was as small as the strategy allows."""
     return alpha * (1 + (l - 1) * (alpha / (alpha - 1)) ** (release - 1))
-
-
-def geometric_risk(l: float, alpha: float, release: int) -> float:  # noqa: E741
-    """The probability of a link after so many such releases: below 1/l for ever."""
-    return (1 - (1 - 1 / alpha) ** release) / l
 
 
 def best_alpha(l: float, releases: int) -> float:  # noqa: E741

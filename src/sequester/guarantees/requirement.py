@@ -15,14 +15,21 @@ from sequester.domain.cover import Cover, of_nodes, of_sets, of_values
 from sequester.domain.hierarchy import EVERYTHING, Codes, Hierarchy
 from sequester.domain.kinds import kind_of
 from sequester.domain.nodes import grade, is_value
+from sequester.guarantees import anonymity, closeness, confidence, diversity
 from sequester.guarantees.anonymity import KAnonymity, KMap, population_inside
-from sequester.guarantees.criterion import Combined, Counts, Criterion, Outcome, Subject, judge
-from sequester.guarantees.registry import CRITERIA
-from sequester.guarantees.view import View
+from sequester.guarantees.criterion import Combined, Counts, Criterion, Declaration, Outcome, Subject, View, judge
 from sequester.policy.attributes import Sensitive
 from sequester.policy.model import Policy
 
 Boxes = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+
+CRITERIA: tuple[Declaration, ...] = (
+    *anonymity.CRITERIA,
+    *confidence.CRITERIA,
+    diversity.CRITERION,
+    closeness.CRITERION,
+)
+"""All criteria of single releases, in the order in which they are judged and told."""
 
 OTHER = "another value"
 """What a record has that has none of the values a view is about."""

@@ -1,7 +1,11 @@
-"""Everything published so far about one sensitive attribute, extended one release at a time."""
+"""Everything published so far about one sensitive attribute, extended one release at a time.
+
+A release is there as the world sees it: classes with a box, a size and value counts, and rows in their published order.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -12,8 +16,50 @@ from numpy.typing import NDArray
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.criterion import Criterion
 from sequester.history.drift import Sides, comparable, reach
-from sequester.history.publication import Publication
 from sequester.history.trajectory import Trajectories
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Publication:
+    """Published classes, and who is in which where that is known.
+
+    lo, hi     (quasi-identifiers, classes) leaf codes of the boxes
+    counts     (classes, values) how often each sensitive value is published in each class
+    row_class  per published row, in published order, its class
+    row_value  per published row, the code of its sensitive value
+    member     per person of the history, the class she is in, -1 when absent; None when nobody's class is known
+    value      per person of the history, the code of her sensitive value here, -1 when absent; None when not known
+    certain    where not everybody's class is known: per person the class she must be in, -1 when absent or not known
+    """
+
+    name: str
+    lo: NDArray[np.int32]
+    hi: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    row_class: NDArray[np.int32]
+    row_value: NDArray[np.int32]
+    member: NDArray[np.int32] | None = None
+    value: NDArray[np.int32] | None = None
+    certain: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        """Number of classes."""
+        return int(self.counts.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<Publication {self.name}: {int(self.size.sum())} rows in {len(self)} classes>"
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Rows per class."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def known_member(self) -> NDArray[np.int32]:
+        """The class of everybody, of a release that is known to say it."""
+        if self.member is None:
+            raise ValueError("who is in which class is not known")
+        return self.member
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,6 +169,11 @@ class History:
         published = self.releases[release]
         return published.size if self.kept is None else published.size - published.counts[:, self.kept]
 
+    def rows_of(self, release: int) -> NDArray[np.int64]:
+        """(classes, values) rows of a release (numbered from 0); one column where values are free to change."""
+        counts = self.releases[release].counts
+        return counts if self.permanent else counts.sum(axis=1, keepdims=True)
+
     def trajectory_counts(self) -> NDArray[np.int64] | None:
         """(trajectories, values) of permanent values, None when they are not known."""
         if self.trajectories is None or self.value is None:
@@ -135,6 +186,10 @@ class History:
         if self.trajectories is None:
             raise ValueError("who is in which class is not known")
         return self.trajectories
+
+    def people_of(self, trajectories: Iterable[int]) -> tuple[Any, ...]:
+        """Ids of the people of these trajectories, in the order of the history."""
+        return tuple([self.people[person] for person in sorted(self.known_trajectories.people.members(trajectories))])
 
     def fitting_path(self) -> NDArray[np.int32]:
         """The path of every trajectory, without the classes that contradict what is known of their members.

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.history.history import History
+from sequester.history.history import History, Publication
 from sequester.history.label import Labels, Rows
-from sequester.history.publication import Publication
 
 
 @dataclass(frozen=True, eq=False, repr=False)

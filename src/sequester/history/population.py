@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from sequester.arrays import row_groups
 from sequester.errors import DataError
+from sequester.history.boxes import intersecting
 
 Integers = NDArray[np.int32]
-
-# Comparisons of a point with a box that are made at once.
-_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,60 +91,16 @@ def _locate_some(
 def inside(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs of a point and a box around it: points (attributes, people), boxes (attributes, classes).
 
-    Equal points are looked up once. Points and boxes are halved together, at the median of the attribute in which
-    the fewest boxes reach over it, until there are few enough to compare each with each.
+    Equal points are looked up once.
     """
     group, first = row_groups(points)
-    distinct = points[:, first]
-    ties: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    open_ = [(np.arange(distinct.shape[1]), np.arange(lo.shape[1]))]
-    while open_:
-        some, boxes = open_.pop()
-        halves = _halve(distinct[:, some], lo[:, boxes], hi[:, boxes]) if len(some) * len(boxes) > _PAIRS else None
-        if halves is None:
-            ties += [_compare(part, boxes, (distinct, lo, hi)) for part in _blocks(some, len(boxes))]
-            continue
-        left, left_boxes, right, right_boxes = halves
-        open_ += [(some[left], boxes[left_boxes]), (some[right], boxes[right_boxes])]
-    point, box = (np.concatenate(parts) for parts in zip(*ties, strict=True))
+    point, box = intersecting(points[:, first], points[:, first], lo, hi)
     # Back from distinct points to people.
-    order = np.argsort(point, kind="stable")
-    point, box = point[order], box[order]
-    count = np.bincount(point, minlength=distinct.shape[1])
-    start = np.cumsum(count) - count
-    repeat = count[group]
-    person = np.repeat(np.arange(points.shape[1]), repeat)
-    within = np.arange(len(person)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-    return person, box[start[group[person]] + within]
-
-
-def _halve(points: Integers, lo: Integers, hi: Integers) -> tuple[NDArray[np.bool_], ...] | None:
-    best = None
-    for values, low, high in zip(points, lo, hi, strict=True):
-        middle = np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2]
-        left, left_boxes, right_boxes = values <= middle, low <= middle, high > middle
-        reach = int(left_boxes.sum()) + int(right_boxes.sum())
-        if left.all() or reach >= 2 * low.shape[0]:
-            continue
-        if best is None or reach < best[0]:
-            best = reach, (left, left_boxes, ~left, right_boxes)
-    return None if best is None else best[1]
-
-
-def _blocks(some: NDArray[np.int64], boxes: int) -> list[NDArray[np.int64]]:
-    step = max(1, _PAIRS // max(boxes, 1))
-    return [some[start : start + step] for start in range(0, max(len(some), 1), step)]
-
-
-def _compare(
-    some: NDArray[np.int64], boxes: NDArray[np.int64], arrays: tuple[Integers, Integers, Integers]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    points, lo, hi = arrays
-    near = np.ones((len(some), len(boxes)), np.bool_)
-    for values, low, high in zip(points, lo, hi, strict=True):
-        near &= (values[some, None] >= low[boxes]) & (values[some, None] <= high[boxes])
-    first, second = np.nonzero(near)
-    return some[first], boxes[second]
+    start = np.searchsorted(point, np.arange(len(first) + 1))
+    count = np.diff(start)[group]
+    person = np.repeat(np.arange(points.shape[1]), count)
+    within = np.arange(len(person)) - np.repeat(np.cumsum(count) - count, count)
+    return person, box[start[group[person]] + within].astype(np.int64)
 
 
 def _narrow(

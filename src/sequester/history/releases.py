@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -81,7 +81,6 @@ def read_releases(
     population: Sequence[Any] | None = None,
     registered: Any | None = None,
     target: Mapping[str, str] | None = None,
-    names: Sequence[str] | None = None,
     show_values: bool = False,
 ) -> Releases:
     """Read releases, files or frames, in order of publication, and the population behind each if it is given.
@@ -95,29 +94,28 @@ def read_releases(
     people = [] if population is None else _listed(population, "population tables")
     if not sources:
         raise DataError("there is no release; give at least one")
-    called = _names(sources, names)
+    called = _names(sources)
     if population is not None and len(people) != len(sources):
         message = f"{len(people)} population tables for {len(sources)} releases"
         raise DataError(f"{message}; give one for each, in the same order")
     for given, what in ((population, "population tables need"), (registered, "a registration list needs")):
         if given is not None and policy.person is None:
             raise DataError(f"{what} a column that says who a row is about; name it with `person`")
-    read = Gathered(called)
-    tables = read.each(sources, lambda source: open_table(source, policy, person=True))
-    of_people = Gathered([f"population of {name}" for name in called[: len(people)]], read.problems)
-    behind = of_people.each(people, lambda source: _population(source, policy))
-    of_list = Gathered([_LIST] if registered is not None else [], read.problems)
-    listed = of_list.each([registered] if registered is not None else [], lambda source: _population(source, policy))
-    of_her = Gathered([_TARGET] if target is not None else [], read.problems)
-    asked = of_her.each([target] if target is not None else [], lambda cells: _target(cells, policy))
+    lists = {} if registered is None else {_LIST: registered}
+    targets = {} if target is None else {_TARGET: target}
+    read = Gathered()
+    tables = read.each(called, sources, lambda source: open_table(source, policy, person=True))
+    behind = read.each(population_names(called, people), people, lambda source: _population(source, policy))
+    listed = read.each(lists, lists.values(), lambda source: _population(source, policy))
+    asked = read.each(targets, targets.values(), lambda cells: _target(cells, policy))
     read.check()
     domains = domains_of(policy, *(table.quasi for table in (*tables, *behind, *listed, *asked)))
     sensitive_domains = domains_of(policy, *(table.sensitive for table in tables))
-    published = read.each(tables, lambda table: classes_of(table, domains, show_values=show_values))
-    sensitive = read.each(tables, lambda table: _sensitive(table, sensitive_domains, show_values=show_values))
-    points = of_list.each(listed, lambda table: exact_codes(table.quasi, domains, show_values=show_values))
+    published = read.each(called, tables, lambda table: classes_of(table, domains, show_values=show_values))
+    sensitive = read.each(called, tables, lambda table: _sensitive(table, sensitive_domains, show_values=show_values))
+    points = read.each(lists, listed, lambda table: exact_codes(table.quasi, domains, show_values=show_values))
     one = np.zeros(1, np.int64)
-    boxes = of_her.each(asked, lambda table: boxes_of(table, domains, first=one, show_values=show_values))
+    boxes = read.each(targets, asked, lambda table: boxes_of(table, domains, first=one, show_values=show_values))
     read.check()
     requirement = Requirement.from_policy(policy, sensitive_domains)
     return Releases(
@@ -129,7 +127,7 @@ def read_releases(
         population=tuple(behind),
         domains=domains,
         requirement=requirement,
-        notes=tuple(_notes((*called, *of_list.names), (*tables, *listed), domains, requirement)),
+        notes=tuple(_notes((*called, *lists), (*tables, *listed), domains, requirement)),
         plain=_plain(tables, policy),
         registered=points[0] if points else None,
         target=boxes[0] if boxes else None,
@@ -139,14 +137,13 @@ def read_releases(
 class Gathered:
     """Does the same for every table, and gathers what is wrong in all of them before anything is raised."""
 
-    def __init__(self, names: Sequence[str], problems: list[Problem] | None = None) -> None:
-        self.names = names
-        self.problems: list[Problem] = [] if problems is None else problems
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
 
-    def each(self, items: Sequence[Any], work: Callable[[Any], T]) -> list[T]:
-        """The results of those that went well."""
+    def each(self, names: Iterable[str], items: Iterable[Any], work: Callable[[Any], T]) -> list[T]:
+        """The results of those that went well; names are for the problems of the others."""
         done = []
-        for name, item in zip(self.names, items, strict=True):
+        for name, item in zip(names, items, strict=True):
             try:
                 done.append(work(item))
             except DataError as error:
@@ -159,6 +156,11 @@ class Gathered:
             raise DataError(self.problems)
 
 
+def population_names(names: Sequence[str], tables: Sequence[Any]) -> list[str]:
+    """What the population tables of releases are called; there are as many, or none."""
+    return [f"population of {name}" for name in names[: len(tables)]]
+
+
 def _listed(given: Any, what: str) -> list[Any]:
     """A single path or frame is easily given by mistake; its letters or columns are no tables."""
     if isinstance(given, str | os.PathLike) or not isinstance(given, Sequence):
@@ -166,11 +168,7 @@ def _listed(given: Any, what: str) -> list[Any]:
     return list(given)
 
 
-def _names(sources: Sequence[Any], names: Sequence[str] | None) -> tuple[str, ...]:
-    if names is not None:
-        if len(names) != len(sources):
-            raise DataError(f"{len(names)} names for {len(sources)} releases; give one for each")
-        return tuple(names)
+def _names(sources: Sequence[Any]) -> tuple[str, ...]:
     files = [Path(source) if isinstance(source, str | os.PathLike) else None for source in sources]
     repeated = Counter(file.name for file in files if file is not None)
     return tuple(

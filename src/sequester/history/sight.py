@@ -8,7 +8,7 @@ knows who has a value that stays knows that those people have none of the others
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Codes, Hierarchy
 from sequester.guarantees.confidence import Confidence, ShareBound
-from sequester.guarantees.criterion import Criterion
+from sequester.guarantees.criterion import Criterion, View
 from sequester.guarantees.lifetime import lifetime_bounds
 from sequester.guarantees.requirement import OTHER, Requirement
-from sequester.guarantees.view import View
 from sequester.policy.model import Policy
 
 STAYS = "a value that stays"
@@ -134,13 +133,11 @@ def _compacted(sight: Sight) -> Sight:
     present, codes = np.unique(sight.codes, return_inverse=True)
     place = np.full(len(sight.names), -1, np.int32)
     place[present] = np.arange(len(present))
-    return Sight(
-        view=sight.view,
+    return replace(
+        sight,
         codes=codes.astype(np.int32).reshape(-1),
         names=tuple(sight.names[code] for code in present.tolist()),
         bounds=tuple(sight.bounds[code] for code in present.tolist()),
-        permanent=sight.permanent,
         of=None if sight.of is None else place[sight.of],
         kept=None if sight.kept is None or place[sight.kept] < 0 else int(place[sight.kept]),
-        part=sight.part,
     )

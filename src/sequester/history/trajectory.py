@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index:
+    """Positions sorted by their class, to take those of a few classes without looking at the others.
+
+    Plain lists: what is taken is mostly a handful, for which arrays are slow.
+    """
+
+    order: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, classes: NDArray[np.integer[Any]], count: int) -> Index:
+        """Of the class of every position, -1 for none."""
+        order = np.argsort(classes, kind="stable")
+        return cls(order.tolist(), np.searchsorted(classes[order], np.arange(count + 1)).tolist())
+
+    def members(self, classes: Iterable[int]) -> list[int]:
+        """Positions of these classes, class by class."""
+        return [position for one in classes for position in self.order[self.ends[one] : self.ends[one + 1]]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +71,11 @@ class Trajectories:
         path[before >= 0, :-1] = self.path[before[before >= 0]]
         path[:, -1] = found % (classes + 1) - 1
         return Trajectories(path, np.bincount(inverse, minlength=len(found)).astype(np.int64), of)
+
+    @cached_property
+    def people(self) -> Index:
+        """People by trajectory."""
+        return Index.of(self.of, len(self))
 
     def count(self, value: NDArray[np.int32], values: int) -> NDArray[np.int64]:
         """(trajectories, values) how many people of each have each value; `value` is per person, -1 for nobody's."""

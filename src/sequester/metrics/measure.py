@@ -14,10 +14,9 @@ from sequester.domain.kinds import kind_of
 from sequester.errors import DataError
 from sequester.guarantees.closeness import Distance, TCloseness, default_distance
 from sequester.guarantees.confidence import Confidence, bounds_of
-from sequester.guarantees.criterion import Outcome
+from sequester.guarantees.criterion import Outcome, View
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity
 from sequester.guarantees.requirement import Boxes, Protected, Requirement, assess
-from sequester.guarantees.view import View
 from sequester.ingest.published import (
     OpenedTable,
     PublishedClasses,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sequester.attacks.untried import Untried
+from sequester.attacks.attack import Untried
 from sequester.causes import Cause, Relaxation
 from sequester.errors import DataError
 from sequester.ledger.state import folder_name

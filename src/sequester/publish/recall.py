@@ -13,9 +13,8 @@ from sequester.domain.extend import places
 from sequester.domain.hierarchy import Hierarchy
 from sequester.guarantees.requirement import Requirement
 from sequester.history.drift import steps_of
-from sequester.history.history import History
+from sequester.history.history import History, Publication
 from sequester.history.label import Labels, Plain, Rows
-from sequester.history.publication import Publication
 from sequester.history.sight import Sight, sights_of
 from sequester.history.trajectory import Trajectories
 from sequester.ledger.state import Memory, State

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from sequester.attacks.advice import Advice, advice, first_steps, without
 from sequester.attacks.audit import Audit
-from sequester.attacks.belief.informed import WHAT_THE_BOUND_IS, in_words
 from sequester.attacks.explain import Story, headline
 from sequester.attacks.exposed import Exposed, Tally, named_value
+from sequester.attacks.informed import WHAT_THE_BOUND_IS, in_words
 from sequester.attacks.registry import attack_of
-from sequester.attacks.solvers.spread import BeliefSpread
+from sequester.attacks.solvers.belief import BeliefSpread
 from sequester.attacks.target import Target
 from sequester.policy.words import amount, people, percent
 from sequester.report.blocks import Block, Bullets, Cards, Grid, Heading, Paragraph, Pictures, Remark, to_page

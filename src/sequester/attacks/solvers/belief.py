@@ -4,7 +4,7 @@ Deniability says that a belief within the bounds exists. This is the plainest on
 trajectory with each value that add up to what classes show, those of the largest entropy. They are a product of one
 factor per (class, value) of a person, found by iterative scaling. With one release they are the shares of her class. It
 stands in for all worlds being equally likely, which cannot be computed at size, and understates what chains of people
-tell (`lineages` has what is exact where pods are known). Decoys are people here: nobody can tell.
+tell (`attacks.belief` has what is exact where pods are known). Decoys are people here: nobody can tell.
 
 Whole rows are believed as one, and a value by all the rows that have it: with the labels of a history that counts them.
 """
@@ -12,12 +12,12 @@ Whole rows are believed as one, and a value by all the rows that have it: with t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks.solvers.belief_kernels import possible, scale, settle
-from sequester.attacks.solvers.spread import BeliefSpread
 from sequester.history import History
 from sequester.history.label import Labels, Question
 from sequester.history.trajectory import number_through
@@ -156,3 +156,62 @@ def _answer(history: History, labels: Labels, cells: _Cells, told: Mask, *, fitt
         np.maximum.at(truth, person[whom], np.where(there, np.append(share, 0.0)[at], 0.0))
     largest, question = np.where(told, largest[of], 0.0), np.where(told, question[of], -1)
     return Belief(labels.questions, largest, question, truth, told, *fitted)
+
+
+STEPS = (0.5, 0.7, 0.9)
+NOISE = 1e-3
+"""What a fitted belief may be off: only more than that above a step is above it."""
+
+
+@dataclass(frozen=True)
+class BeliefSpread:
+    """The largest belief in a bounded value, over people.
+
+    people  how many it is about
+    most    the largest; `mean` the mean
+    above   share of the people who are believed above .5, .7, .9
+    right   share of those above .9 who have the value; None where nobody is, or values are not known
+    """
+
+    people: int
+    most: float
+    mean: float
+    above: tuple[float, float, float]
+    right: float | None = None
+
+    @classmethod
+    def of(cls, largest: NDArray[np.float64], truth: NDArray[np.float64] | None = None) -> BeliefSpread:
+        """Of everybody's largest belief, and beliefs in what is true."""
+        if not len(largest):
+            return cls(0, 0.0, 0.0, (0.0, 0.0, 0.0))
+        above = [largest > step + NOISE for step in STEPS]
+        sure, right = above[-1], None
+        if truth is not None and sure.any():
+            right = float((truth[sure] >= largest[sure] - NOISE).mean())
+        low, middle, high = (float(one.mean()) for one in above)
+        return cls(len(largest), float(largest.max()), float(largest.mean()), (low, middle, high), right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers."""
+        above = {str(step): round(share, 6) for step, share in zip(STEPS, self.above, strict=True)}
+        right = None if self.right is None else round(self.right, 6)
+        return {
+            "people": self.people,
+            "most": round(self.most, 4),
+            "mean": round(self.mean, 4),
+            "above": above,
+            "right": right,
+        }
+
+
+def mean_of(spreads: list[BeliefSpread]) -> BeliefSpread:
+    """The mean of several draws; the largest of all is the largest."""
+    right = [(one.right, one.above[-1] * one.people) for one in spreads if one.right is not None]
+    low, middle, high = (float(np.mean([one.above[step] for one in spreads])) for step in range(3))
+    return BeliefSpread(
+        people=round(float(np.mean([one.people for one in spreads]))),
+        most=max(one.most for one in spreads),
+        mean=float(np.mean([one.mean for one in spreads])),
+        above=(low, middle, high),
+        right=float(np.average([r for r, _ in right], weights=[w for _, w in right])) if right else None,
+    )

@@ -1,14 +1,20 @@
 """Linear programs of what is possible: sums that are known, and caps that should be kept.
 
 Unknowns x >= 0 with matrix @ x = total, to be kept within caps @ x <= cap / scale. The solver works in floating point;
-what is asked of it are multipliers of rows and caps, from which `refutation` makes proofs in whole numbers.
+what is asked of it are multipliers of rows and caps, from which `refute` makes proofs in whole numbers.
+
+A proof that a program has no solution within its caps: add these sums, subtract those, see what remains. Multipliers of
+a floating-point solver are rounded to small rationals and checked in whole numbers, so that a proof does
+not rest on a tolerance. What fails that check is kept as the solver gave it, where the breach is clear of its noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,29 +60,31 @@ class Program:
 
     def take(self, rows: Mask | Integers) -> Program:
         """Fewer rows, and the unknowns and caps they touch: whatever this refutes, the whole refutes."""
-        number = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        matrix = self.matrix[number]
-        used = np.zeros(matrix.shape[1], np.bool_)
-        used[matrix.indices] = True
+        number = np.arange(len(self.total))[rows]
+        used = np.zeros(self.matrix.shape[1], np.bool_)
+        used[self.matrix[number].indices] = True
         kept = np.flatnonzero(used)
-        caps = self.caps[:, kept]
-        held = np.flatnonzero(np.diff(caps.indptr))
-        return Program(
-            matrix[:, kept],
-            self.total[number],
-            caps[held],
-            self.cap[held],
-            self.scale,
-            self.exceeded[held],
-            self.row[number],
-            self.held[held],
+        held = np.flatnonzero(np.diff(self.caps[:, kept].indptr))
+        return self._part(number, held, kept)
+
+    def _part(self, rows: Integers, held: Integers, kept: Integers) -> Program:
+        """These rows, caps and unknowns."""
+        return replace(
+            self,
+            matrix=self.matrix[rows][:, kept],
+            total=self.total[rows],
+            caps=self.caps[held][:, kept],
+            cap=self.cap[held],
+            exceeded=self.exceeded[held],
+            row=self.row[rows],
+            held=self.held[held],
         )
 
     def without_caps(self, held: Integers) -> Program:
         """What these caps were about may be as large as it likes."""
         kept = np.flatnonzero(~np.isin(self.held, held))
         caps, cap, exceeded = self.caps[kept], self.cap[kept], self.exceeded[kept]
-        return Program(self.matrix, self.total, caps, cap, self.scale, exceeded, self.row, self.held[kept])
+        return replace(self, caps=caps, cap=cap, exceeded=exceeded, held=self.held[kept])
 
     @cached_property
     def single(self) -> Integers:
@@ -104,20 +112,7 @@ class Program:
         ends = [np.append(begin[1:], len(part)) for begin, part in zip(begins, of, strict=True)]
         for place in range(len(number)):
             rows, held, kept = (by[b[place] : e[place]] for by, b, e in zip(order, begins, ends, strict=True))
-            yield (
-                rows,
-                held,
-                Program(
-                    self.matrix[rows][:, kept],
-                    self.total[rows],
-                    self.caps[held][:, kept],
-                    self.cap[held],
-                    self.scale,
-                    self.exceeded[held],
-                    self.row[rows],
-                    self.held[held],
-                ),
-            )
+            yield rows, held, self._part(rows, held, kept)
 
 
 def linked_parts(matrix: csr_array, caps: csr_array) -> tuple[int, Parts, Parts, Parts]:
@@ -233,3 +228,131 @@ def _is_solved(answer: OptimizeResult) -> bool:
     if answer.status not in (0, 2):
         raise ArithmeticError(f"the solver of the deniability program gave up ({answer.message})")
     return bool(answer.status == 0)
+
+
+# Multipliers of these programs are ratios of small integers.
+_DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 60)
+# How far from a whole number a multiplier may be that is one.
+_CLOSE = 1e-4
+# Multipliers below this are the solver's noise.
+_NOISE = 1e-7
+# How far above 1 the solver may put a strain that is exactly 1.
+_CLEAR = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Refutation:
+    """Rows and caps, each taken so often that the rows add up to more than the caps allow.
+
+    rows, times     numbers of the rows, and how often each is taken
+    caps, weight    numbers of the caps that remain, and how often each is counted
+    least, allowed  what remains is at least `least` in every solution; caps allow `allowed`, in parts of `scale`
+    exact           whether all of that are whole numbers
+    """
+
+    rows: Integers
+    times: NDArray[Any]
+    caps: Integers
+    weight: NDArray[Any]
+    least: float
+    allowed: float
+    scale: int
+    exact: bool
+
+    @property
+    def strain(self) -> Fraction | float:
+        """What is unavoidable, in multiples of what is allowed."""
+        if self.allowed <= 0:
+            return np.inf
+        if self.exact:
+            return Fraction(int(self.least) * self.scale, int(self.allowed))
+        return self.least * self.scale / self.allowed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Sums:
+    """The rows and caps that multipliers use, which fall into `count` independent parts."""
+
+    matrix: Any
+    total: Integers
+    caps: Any
+    cap: Integers
+    scale: int
+    count: int
+    of_row: Parts
+    of_cap: Parts
+    of_unknown: Parts
+
+    def weigh(self, times: NDArray[Any], weight: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Per part what is added up, and what is allowed, in parts of the scale."""
+        least, allowed = np.zeros(self.count, times.dtype), np.zeros(self.count, times.dtype)
+        np.add.at(least, self.of_row, times * self.total)
+        np.add.at(allowed, self.of_cap, weight * self.cap)
+        return least, allowed
+
+    def proves(self, times: Integers, weight: Integers) -> Mask:
+        """Per part, whether the caps cover all that remains of the rows, and allow less than they add up to."""
+        least, allowed = self.weigh(times, weight)
+        proves = least * self.scale > allowed
+        proves[self.of_unknown[(self.matrix.T @ times - self.caps.T @ weight) > 0]] = False
+        return np.asarray(proves)
+
+
+def refute(program: Program, multipliers: Multipliers) -> Iterator[Refutation]:
+    """Every independent part of the multipliers that is a proof."""
+    rows = np.flatnonzero(np.abs(multipliers.rows) > _NOISE)
+    caps = np.flatnonzero(multipliers.caps > _NOISE)
+    if not len(rows) or not len(caps):
+        return
+    matrix = program.matrix[rows]
+    counted = np.unique(matrix.indices)
+    matrix, held = matrix[:, counted], program.caps[caps][:, counted]
+    parts = linked_parts(matrix, held)
+    sums = _Sums(matrix, program.total[rows], held, program.cap[caps], program.scale, *parts)
+    count, of_row, of_cap, _ = parts
+    times, weight, good = _round(sums, multipliers.rows[rows], multipliers.caps[caps])
+    least, allowed = sums.weigh(times, weight)
+    rough, most = sums.weigh(multipliers.rows[rows], multipliers.caps[caps])
+    clear = rough > most / program.scale * (1 + _CLEAR) + _NOISE
+    r, row_ends = _grouped(of_row, count)
+    c, cap_ends = _grouped(of_cap, count)
+    for number in np.flatnonzero(good | clear).tolist():
+        own, kept = r[row_ends[number] : row_ends[number + 1]], c[cap_ends[number] : cap_ends[number + 1]]
+        exact = bool(good[number])
+        yield Refutation(
+            rows=program.row[rows[own]],
+            times=times[own] if exact else multipliers.rows[rows[own]],
+            caps=program.held[caps[kept]],
+            weight=weight[kept] if exact else multipliers.caps[caps[kept]],
+            least=int(least[number]) if exact else float(rough[number]),
+            allowed=int(allowed[number]) if exact else float(most[number]),
+            scale=program.scale,
+            exact=exact,
+        )
+
+
+def _round(sums: _Sums, rows: Floats, caps: Floats) -> tuple[Integers, Integers, Mask]:
+    """Whole multiples of every part's multipliers, of rows and of caps, and which parts are proofs."""
+    smallest = np.full(sums.count, np.inf)
+    np.minimum.at(smallest, sums.of_row, np.abs(rows))
+    np.minimum.at(smallest, sums.of_cap, caps)
+    row_ratio, cap_ratio = rows / smallest[sums.of_row], caps / smallest[sums.of_cap]
+    times, weight = np.zeros(len(rows), np.int64), np.zeros(len(caps), np.int64)
+    good = np.zeros(sums.count, np.bool_)
+    for denominator in _DENOMINATORS:
+        often, heavy = (np.rint(ratio * denominator).astype(np.int64) for ratio in (row_ratio, cap_ratio))
+        off = np.zeros(sums.count)
+        np.maximum.at(off, sums.of_row, np.abs(row_ratio * denominator - often))
+        np.maximum.at(off, sums.of_cap, np.abs(cap_ratio * denominator - heavy))
+        new = ~good & (off < _CLOSE) & sums.proves(often, heavy)
+        times, weight = np.where(new[sums.of_row], often, times), np.where(new[sums.of_cap], heavy, weight)
+        good |= new
+        if good.all():
+            break
+    return times, weight, good
+
+
+def _grouped(part: Parts, count: int) -> tuple[Integers, list[int]]:
+    """An order in which what is in one part stands together, and where each part begins; at last where all end."""
+    order = np.argsort(part, kind="stable")
+    return order, np.searchsorted(part[order], np.arange(count + 1)).tolist()

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sequester.errors import PolicyError
 from sequester.guarantees.closeness import TCloseness
 from sequester.guarantees.confidence import ShareBound
-from sequester.guarantees.criterion import Criterion
+from sequester.guarantees.criterion import Criterion, View
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.guarantees.view import View
+from sequester.guarantees.criterion import View
 from sequester.methods.class_guard.limits import EQUAL, HIERARCHICAL, ORDERED, Limits
 
 _DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}

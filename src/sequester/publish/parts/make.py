@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sequester.attacks.untried import Untried
+from sequester.attacks.attack import Untried
 from sequester.causes import Cause
 from sequester.ledger.parts import Card, write_rows
 from sequester.ledger.rows import split_hashes

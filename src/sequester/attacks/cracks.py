@@ -1,34 +1,59 @@
-"""Findings of forward, cross and backward attacks: pairs of releases first, then what several pairs give together.
+"""Forward, cross and backward attacks (Fung et al.): rows of a class that turn out not to be the target's.
 
-With more than two releases the best a neighbor can do is not known to be computable in reasonable time (a single value
-and three cuts without newcomers already make three-way tables). What is reported are attacks that work, so numbers are
-upper bounds of the rows that remain: every pair of releases on its own, and for every group of people with the same
-history the compositions of Fung et al., section 7.1. All attacks on one target count people with the target's
-quasi-identifier, presence and value in one world, so per value the smallest count of any of them remains: a B-attack
-followed by an F- or C-attack is their minimum, and so are micro attacks of releases the paper does not combine.
+forward   (F-attack, sections 3.1.1 and 4.1) a target's row in an earlier release: a row of her class q1 can be hers
+          only if its buddy can be in q2, her class in the later release
+cross     (C-attack, 3.1.2 and 4.2) her row in the later release, likewise: as many rows of q2 remain as rows of q1 do,
+          for every recoding, so that C-anonymity equals F-anonymity
+backward  (B-attack, 3.1.3 and 4.3) the row of somebody who joined between two releases: rows of her class that must be
+          buddies of earlier rows are not hers
+
+`remaining` counts per value the rows that are left in one world (`solvers.comparison`). The measure is the least total
+over all targets: F-, C- and B-anonymity; a requirement of k people asks for at least k. Nobody is a target of the
+B-attack when nobody joined, or when people left between all pairs of releases somebody joined.
+
+Pairs of releases come first, then what several pairs give together. With more than two releases the best a neighbor can
+do is not known to be computable in reasonable time (a single value and three cuts without newcomers already make
+three-way tables). What is reported are attacks that work, so numbers are upper bounds of the rows that remain: every
+pair of releases on its own, and for every group of people with the same history the compositions of Fung et al.,
+section 7.1. All attacks on one target count people with the target's quasi-identifier, presence and value in one world,
+so per value the smallest count of any of them remains: a B-attack followed by an F- or C-attack is their minimum, and
+so are micro attacks of releases the paper does not combine.
+
+Of the rows that are left is also asked what is promised of the values of a class (section 7.2). Buddies have the same
+sensitive value, so the rows of different values are cracked apart, and one assignment leaves of every value as many
+rows as any assignment does. The shares of that assignment are asked: somebody who holds both releases cannot prove that
+a value is more frequent among the rows that may be the target's, since it may be the truth. Assignments that leave
+fewer rows of the other values are possible too, but nobody can prove them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
-from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, fewest, whole_rows
-from sequester.attacks.cracks.comparison import Comparison, closed_between, closed_unforced, compare
-from sequester.attacks.cracks.left import Asked, asked_of
-from sequester.attacks.exposure import degree_of
-from sequester.attacks.finding import Finding, Result, Semantics
+from sequester.attacks.attack import NOBODY_IN_COMMON, Attack, Setting, fewest, whole_rows
+from sequester.attacks.finding import Finding, Result, Semantics, degree_of
 from sequester.attacks.solvers.buddies import Classes, Counts
+from sequester.attacks.solvers.comparison import Comparison, closed_between, closed_unforced, compare
+from sequester.guarantees.confidence import judged_shares
+from sequester.guarantees.criterion import Criterion
 from sequester.history import History
+from sequester.history.label import Answers
 
 Way = Literal["forward", "cross", "backward"]
 
 _MANY = int(np.iinfo(np.int64).max >> 8)
+
+_CELLS = 1 << 24
+"""Rows times kinds of rows of which a promise is asked at once."""
+
+_LIKE_CLASSES = ("diversity",)
+"""Promises about classes, beside shares, that what is left must keep; a distance from the table says nothing here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,14 +68,17 @@ class _Targets:
         return _Targets(self.first[chosen], self.second[chosen], self.remaining[chosen])
 
 
-def search(history: History, attack: Way, *, semantics: Semantics, kept: Sequence[Asked] = ()) -> Result:
+def find(
+    history: History, attack: Way, *, semantics: Semantics = "exact", kept: Sequence[PromiseOfRows] | None = None
+) -> Result:
     """One of the three attacks on all pairs of releases and, where people are known, on their whole histories.
 
     The measure is the least number of rows that remain for a target, None when nobody can be one. Without people, and
     as printed, one finding per class of the release whose rows are cracked tells the worst partner. Compositions are
     told where no single attack leaves too few rows, and where they leave the least of all. What remains is also held
-    to the promises about the values of a class (`kept`).
+    to the promises about the values of a class (`kept`, by default those of the history).
     """
+    kept = asked_of(history) if kept is None else kept
     comparisons = compare(history, by_value=bool(kept))
     findings: list[Finding] = []
     least: list[int] = []
@@ -105,12 +133,12 @@ def _tell_pairs(comparison: Comparison, attack: Way, targets: _Targets) -> Itera
     rows = zip(targets.first.tolist(), targets.second.tolist(), targets.remaining.tolist(), strict=True)
     for first, second, remaining in rows:
         places = [place for place in zip(releases, (first, second), strict=True) if place[1] >= 0]
-        people = comparison.people(first, second)
+        people = comparison.people((first, second))
         yield _tell(comparison.history, attack, releases, places=places, remaining=remaining, people=people)
 
 
 def _tell_values(
-    comparison: Comparison, attack: Way, targets: _Targets, asked: Asked, *, one_each: bool
+    comparison: Comparison, attack: Way, targets: _Targets, asked: PromiseOfRows, *, one_each: bool
 ) -> Iterator[Finding]:
     """Where cracked rows are excluded and what remains breaks a promise; of a class by itself others tell."""
     if attack == "forward":
@@ -133,7 +161,7 @@ def _tell_composed_values(
     attack: Way,
     composed: _Composed,
     *,
-    kept: Sequence[Asked],
+    kept: Sequence[PromiseOfRows],
     told: Sequence[Finding],
 ) -> Iterator[Finding]:
     """The same of what several attacks leave together, of people of whom no single one tells it."""
@@ -210,9 +238,6 @@ def _compose(history: History, comparisons: list[Comparison], attack: Way) -> _C
 def _tell_composed(
     history: History, comparisons: list[Comparison], attack: Way, composed: _Composed
 ) -> Iterator[Finding]:
-    order = np.argsort(history.known_trajectories.of, kind="stable")
-    starts = np.searchsorted(history.known_trajectories.of[order], composed.number)
-    ends = starts + history.known_trajectories.size[composed.number]
     for row, number in enumerate(composed.number.tolist()):
         path = history.known_trajectories.path[number]
         present = np.flatnonzero(path >= 0).tolist()
@@ -223,7 +248,7 @@ def _tell_composed(
             tuple(sorted(used)),
             places=[(release, int(path[release])) for release in present],
             remaining=composed.remaining[row].tolist(),
-            people=tuple(history.people[person] for person in order[starts[row] : ends[row]].tolist()),
+            people=history.people_of([number]),
         )
 
 
@@ -264,8 +289,7 @@ def _joins(comparison: Comparison, path: Classes) -> bool:
     return bool(absent and there and len(comparison.joined))
 
 
-def tell_cracks(finding: Finding, history: History) -> str:
-    """Which rows are excluded, how many remain, and what these say."""
+def _story(finding: Finding, history: History) -> str:
     left = sum(finding.witness["remaining"].values())
     values = _values_left(finding, left)
     if not finding.people:
@@ -297,22 +321,91 @@ def unknown_neighbors(history: History) -> str:
     return NOBODY_IN_COMMON
 
 
-def declare(
-    way: Way,
-    title: str,
-    find: Callable[..., Result],
-    nothing: Callable[[History], str] = unknown_neighbors,
-) -> Attack:
-    """One of the three attacks: they ask the same of different targets."""
+def _nobody_joined(history: History) -> str:
+    if history.trajectories is None:
+        return unknown_neighbors(history)
+    return "between every two releases nobody joined, or somebody left"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PromiseOfRows:
+    """One promise about classes, of the values of one attribute that these rows have."""
+
+    answers: Answers
+    criterion: Criterion
+
+    def counts(self, rows: Counts) -> Counts:
+        """(sets of rows, values of the attribute) given their (sets of rows, kinds of rows)."""
+        found = np.zeros((len(self.answers.values), len(rows)), np.int64)
+        np.add.at(found, self.answers.of, rows.T)
+        return np.ascontiguousarray(found.T)
+
+    def broken(self, rows: Counts) -> NDArray[np.intp]:
+        """The sets of rows that do not keep it; nothing is asked of none, or fewer, as printed formulas have it."""
+        step = max(1, _CELLS // max(rows.shape[1], 1))
+        parts = [
+            start + np.flatnonzero((rows[start : start + step].sum(axis=1) > 0) & ~self.criterion.holds(counts))
+            for start in range(0, len(rows), step)
+            for counts in (self.counts(rows[start : start + step]),)
+        ]
+        return np.concatenate([np.zeros(0, np.intp), *parts])
+
+    def tell(self, finding: Finding, rows: Counts) -> Finding:
+        """The finding of a target with these rows left, as one about what they say."""
+        counts = self.counts(rows[None, :])
+        blamed = self.criterion.blame(counts[0])
+        if blamed is None:
+            observed, required = float(self.criterion.observed(counts)[0]), float(self.criterion.required)
+            value, bound = None, self.criterion.name
+        else:
+            observed, required, bound = blamed.observed, blamed.required, blamed.promise
+            value = self.answers.values[blamed.value]
+        witness = {**finding.witness, "bound": bound}
+        attribute = self.answers.attribute
+        return replace(finding, required=required, observed=observed, value=value, attribute=attribute, witness=witness)
+
+
+def asked_of(history: History, asked: Setting | None = None) -> tuple[PromiseOfRows, ...]:
+    """What the rows of a history must keep of its values, or, where it is about whole rows, of every view of them."""
+    if not history.permanent:
+        return ()
+    labels = None if asked is None else asked.labels_of(history)
+    alpha = None if asked is None else asked.policy.protect.alpha
+    own = Answers(
+        history.attribute,
+        np.arange(len(history.values), dtype=np.int32),
+        history.values,
+        history.bounds,
+        history.criteria,
+    )
+    views: Sequence[Answers] = (own,) if labels is None else labels.answers
+    return tuple(PromiseOfRows(view, criterion) for view in views for criterion in _criteria(view, alpha))
+
+
+def _criteria(view: Answers, alpha: float | Mapping[str, float] | None) -> Iterator[Criterion]:
+    shares = judged_shares(view.bounds, view.values, alpha if view.attribute else None)
+    if shares is not None:
+        yield shares
+    yield from (one for one in view.criteria if one.name in _LIKE_CLASSES)
+
+
+def _declare(way: Way, title: str) -> Attack:
     return Attack(
         name=way,
         adversary="neighbor",
         title=title,
-        find=lambda history, asked: find(history, semantics=asked.semantics, kept=asked_of(history, asked)),
+        find=lambda history, asked: find(history, way, semantics=asked.semantics, kept=asked_of(history, asked)),
         smallest=True,
         required=fewest,
         values="permanent",
         looks_at=whole_rows,
-        story=tell_cracks,
-        nothing=nothing,
+        story=_story,
+        nothing=_nobody_joined if way == "backward" else unknown_neighbors,
     )
+
+
+ATTACKS = (
+    _declare("forward", "Rows left to an earlier target (forward)"),
+    _declare("cross", "Rows left to an earlier target (cross)"),
+    _declare("backward", "Rows left to a newcomer (backward)"),
+)

@@ -1,4 +1,5 @@
-"""Pods as a witness: whether what the maker of a series recorded proves that everybody can deny.
+"""Pods as a witness: whether what the maker of a series recorded proves that everybody can deny, and what that spares
+an audit: attacks that are ruled out, and findings about nobody.
 
 A pod is whole in every release, lies in one class, and each of its seats is taken once; whoever has a seat of a type
 has its label, in all releases. Then shift the labels of a type's seats by one, for everybody of the type and all
@@ -13,18 +14,57 @@ believes nothing: a witness that is wrong anywhere proves nothing, and the attac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.history.history import History
-from sequester.history.label import Labels, Question
-from sequester.history.publication import Publication
+from sequester.attacks.finding import Finding, Result, leaves_out
+from sequester.history.history import History, Publication
+from sequester.history.label import Labels, Question, Rows
 from sequester.history.seats import Seats
+
+
+def check_pods(histories: Sequence[History], rows: Rows | None, seats: Seats, *, before: int = 0) -> PodProof | None:
+    """The check of pods against what an audit is about; None where nothing stays that they could be about.
+
+    before  so many releases, the first ones, were checked before with these seats
+    """
+    stays = [history for history in histories if history.permanent]
+    if not stays:
+        return None
+    labels = Labels.of_history(stays[0]) if rows is None else rows.labels
+    if rows is None and len(stays) > 1:
+        return PodProof({"views without whole rows": len(stays)}, seats, labels)
+    return check(seats, stays, labels, before=before)
+
+
+def of_people(result: Result, history: History, pods: PodProof, *, smallest: bool) -> Result:
+    """The same without decoys: whoever is nobody is not exposed. Where findings were left out all are kept.
+
+    smallest  whether the smallest measure is the worst
+    """
+    if not history.people or leaves_out(len(result.findings)):
+        return result
+    nobody = {history.people[number] for number in np.flatnonzero(pods.seats.decoy).tolist()}
+    kept: list[Finding] = []
+    reached: list[float] = []
+    for finding in result.findings:
+        people = tuple(person for person in finding.people if person not in nobody)
+        told = bool(people) or not finding.people
+        if told:
+            kept.append(finding if len(people) == len(finding.people) else replace(finding, people=people))
+        if finding.about_value is not smallest:
+            reached.append(finding.observed if told else finding.required)
+    if len(kept) == len(result.findings):
+        return replace(result, findings=kept)
+    measure = (min if smallest else max)(reached, default=result.measure)
+    return replace(result, findings=kept, measure=measure)
+
 
 Integers = NDArray[np.integer[Any]]
 
@@ -98,23 +138,17 @@ def check(seats: Seats, histories: Sequence[History], labels: Labels, *, before:
     if _shapes(seats, histories, labels):
         return PodProof({"sizes that do not fit": 1}, seats, labels)
     people = _People.of(seats, histories, labels)
-    problems = dict(people.problems)
+    problems = Counter(people.problems)
     if not people.problems:
         for number in range(before, len(seats.pods)):
-            _add(problems, _rows(people, seats.pods[number], [history.releases[number] for history in histories]))
+            problems.update(_rows(people, seats.pods[number], [history.releases[number] for history in histories]))
             for history in histories:
-                _add(problems, _counts(history, number))
+                problems.update(_counts(history, number))
     share, strain, beyond = people.shares(labels)
-    _add(problems, {"types with too much of a value": beyond})
-    if problems:
-        return PodProof(problems, seats, labels)
+    problems["types with too much of a value"] += beyond
+    if wrong := dict(+problems):
+        return PodProof(wrong, seats, labels)
     return PodProof({}, seats, labels, people.fewest, people.bounded(labels), share, strain)
-
-
-def _add(problems: dict[str, int], more: dict[str, int]) -> None:
-    for name, count in more.items():
-        if count:
-            problems[name] = problems.get(name, 0) + int(count)
 
 
 def _shapes(seats: Seats, histories: Sequence[History], labels: Labels) -> bool:
@@ -175,18 +209,18 @@ class _People:
         start = np.cumsum(width) - width
         own = np.empty(len(slots), label.dtype)
         own[slot] = label
-        problems = {"people with another label than their seat": int(np.count_nonzero(own[slot] != label))}
+        problems = Counter({"people with another label than their seat": int(np.count_nonzero(own[slot] != label))})
         for history in histories:
             assert history.value is not None
             value = history.value[who]
             answer = np.full(len(labels), -1, value.dtype)
             answer[label] = value
             other = int(np.count_nonzero((answer[label] != value) | (value < 0)))
-            _add(problems, {"people with another value than their label": other})
-            _add(problems, {"values with a bound that are not asked about": _unasked(history, labels, answer)})
+            problems["people with another value than their label"] += other
+            problems["values with a bound that are not asked about"] += _unasked(history, labels, answer)
         numbers, place = np.full(len(ever), -1, np.int64), np.full(len(ever), -1, np.int64)
         numbers[who], place[who] = number, slot - start[number]
-        return cls(numbers, place, width, own, {name: count for name, count in problems.items() if count})
+        return cls(numbers, place, width, own, dict(+problems))
 
     @property
     def fewest(self) -> int:

@@ -10,32 +10,48 @@ What is learned about the people left is which values they have together. If non
 have, there is nothing in it to protect: six people without a diagnosis, one of whom leaves, tell that she has none.
 Whose rows theirs are is for `tracing`. So few people left count only with somebody among them who has a bounded value,
 or where no value has a bound and numbers are all that is promised.
+
+Of three and more releases, trajectories are looked for whose values follow from sums and differences of classes, with
+fractions. Byun et al. check pairs of releases and say that this suffices; it does not. With {01}{23}, {02}{13},
+{03}{12} no pair leaves anybody alone, but person 0 is half of {01} + {02} + {03} - {0123}. The people of one trajectory
+are determined when its indicator is a rational combination of the indicators of classes. That is linear algebra, done
+here modulo a prime on small components and confirmed in exact fractions, so that what is reported is proved; a
+trajectory whose combination has a numerator or denominator above 30000 would be missed. Larger sets of trajectories are
+not searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import combinations as pairs_of
-from math import inf
-from typing import TYPE_CHECKING
+from math import inf, isqrt, lcm
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.attacks import words
 from sequester.attacks.attack import Attack, attributes_and_rows, fewest
-from sequester.attacks.difference.cells import Remainder, Subtraction, directions
-from sequester.attacks.difference.size import determined
-from sequester.attacks.difference.span import combinations
-from sequester.attacks.difference.value import generalized, nested
 from sequester.attacks.finding import Finding, Result, Semantics
-from sequester.attacks.solvers.index import Index
+from sequester.attacks.solvers.subtraction import (
+    Remainder,
+    Subtraction,
+    components,
+    determined,
+    directions,
+    generalized,
+    nested,
+)
 from sequester.errors import DataError, Problem
 from sequester.history import History, Trajectories
+from sequester.history.trajectory import Index
+from sequester.policy.words import listed
 
 if TYPE_CHECKING:
-    from sequester.attacks.pods.proof import PodProof
+    from sequester.attacks.pods import PodProof
+
 
 EXACT_WORK = 300_000
 """Trajectories times pairs of releases up to which a certified history is searched for its exact measure."""
@@ -92,11 +108,6 @@ class _Subtractions:
         paths = zip(self.trajectories.path.T, self.history.releases, strict=True)
         return [(Index.of(path, len(release)), path.tolist()) for path, release in paths]
 
-    @cached_property
-    def people(self) -> Index:
-        """People by trajectory."""
-        return Index.of(self.trajectories.of, len(self.trajectories))
-
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Pairs of releases, earliest first; none when the trajectories rule out everything."""
         if self.by_size or self.bounded:
@@ -124,32 +135,19 @@ class _Subtractions:
         """Trajectories of too few people that three or more releases determine."""
         if len(self.history) < 3 or self.trajectories.size.min() >= self.history.fewest:
             return
-        for found in combinations(self.trajectories, self.history.fewest):
-            if self.free[found.trajectory]:
+        for trajectory, found in combinations(self.trajectories, self.history.fewest):
+            if self.free[trajectory]:
                 continue
-            people = int(self.trajectories.size[found.trajectory])
+            people = int(self.trajectories.size[trajectory])
             self.measure = min(self.measure, people)
-            if self._is_new(None, [found.trajectory], reached=people):
-                terms = sorted((release + 1, number + 1, factor) for release, number, factor in found.terms)
-                self.findings.append(
-                    Finding(
-                        attack="difference",
-                        adversary="insider",
-                        releases=tuple(sorted({release for release, _, _ in terms})),
-                        required=float(self.history.fewest),
-                        observed=float(people),
-                        classes=tuple((release, number) for release, number, _ in terms),
-                        people=self._people([found.trajectory]),
-                        witness={
-                            "combination": [
-                                {"release": release, "class": number, "times": str(factor)}
-                                for release, number, factor in terms
-                            ],
-                            "left": people,
-                        },
-                        attribute=self.history.attribute,
-                    )
-                )
+            if self._is_new(None, [trajectory], reached=people):
+                terms = sorted((release + 1, number + 1, factor) for release, number, factor in found)
+                combination = [
+                    {"release": release, "class": number, "times": str(factor)} for release, number, factor in terms
+                ]
+                places = [(release, number) for release, number, _ in terms]
+                witness = {"combination": combination, "left": people}
+                self._tell([trajectory], None, observed=people, classes=places, witness=witness)
 
     def _add(self, remainder: Remainder) -> None:
         cells, value = remainder.cells, remainder.value
@@ -167,27 +165,35 @@ class _Subtractions:
             return
         added, taken = ([number + 1 for number in classes] for classes in (remainder.added, remainder.taken))
         outer, inner = cells.outer + 1, cells.inner + 1
-        witness = {
-            "from_release": outer,
-            "from": added,
-            "minus_release": inner,
-            "minus": taken,
-            "left": remainder.people,
-        }
+        witness = {"from_release": outer, "from": added, "minus_release": inner, "minus": taken}
+        witness |= {"left": remainder.people}
         if value is not None:
             witness |= {"with_value": remainder.with_value, "exactly": remainder.nested}
+        places = [*((outer, number) for number in added), *((inner, number) for number in taken)]
+        self._tell(left, value, observed=observed, classes=places, witness=witness)
+
+    def _tell(
+        self,
+        trajectories: list[int],
+        value: int | None,
+        *,
+        observed: float,
+        classes: list[tuple[int, int]],
+        witness: Mapping[str, Any],
+    ) -> None:
+        history = self.history
         self.findings.append(
             Finding(
                 attack="difference",
                 adversary="insider",
-                releases=(min(outer, inner), max(outer, inner)),
-                required=float(self.history.fewest if value is None else self.history.bounds[value]),
+                releases=tuple(sorted({release for release, _ in classes})),
+                required=float(history.fewest if value is None else history.bounds[value]),
                 observed=float(observed),
-                value=None if value is None else self.history.values[value],
-                classes=(*((outer, number) for number in added), *((inner, number) for number in taken)),
-                people=self._people(left),
+                value=None if value is None else history.values[value],
+                classes=tuple(classes),
+                people=history.people_of(trajectories),
                 witness=witness,
-                attribute=self.history.attribute,
+                attribute=history.attribute,
             )
         )
 
@@ -208,9 +214,6 @@ class _Subtractions:
         for one in new:
             before[one] = degree
         return bool(new)
-
-    def _people(self, trajectories: list[int]) -> tuple[object, ...]:
-        return tuple([self.history.people[person] for person in sorted(self.people.members(trajectories))])
 
 
 def _free(history: History, counts: NDArray[np.int64] | None, trajectories: int) -> NDArray[np.bool_]:
@@ -245,7 +248,7 @@ def _story(finding: Finding, history: History) -> str:
     subject = words.names(finding.people)
     if "combination" in finding.witness:
         return (
-            f"Add and subtract the classes below of the releases {words.listed(finding.releases)}, each as often as "
+            f"Add and subtract the classes below of the releases {listed(finding.releases)}, each as often as "
             f"the witness says: everybody cancels out but {words.people(finding.observed)}, {subject}."
         )
     if not finding.about_value:
@@ -259,6 +262,102 @@ def _story(finding: Finding, history: History) -> str:
         f"and at least {words.share(finding.observed)} of them must have {finding.value}, because the classes taken "
         "away do not hold enough of it."
     )
+
+
+LARGEST = 400
+"""Components with more trajectories than this are left to the trajectory certificate and to deniability."""
+
+_PRIME = (1 << 31) - 1
+
+
+Terms = tuple[tuple[int, int, Fraction], ...]
+"""Multiples of classes, each (release, class, factor), numbers from 0."""
+
+
+def combinations(trajectories: Trajectories, k: int) -> Iterator[tuple[int, Terms]]:
+    """Trajectories of fewer than k people that are determined, each with the sum it is, and are no class themselves."""
+    path = trajectories.path
+    present = path >= 0
+    offset = np.concatenate([[0], np.cumsum(path.max(axis=0, initial=-1) + 1)])
+    row, release = np.nonzero(present)
+    column = path[row, release] + offset[release]
+    label = components(row, column + len(path), len(path) + int(offset[-1]))[: len(path)]
+    small = np.bincount(label) <= LARGEST
+    wanted = (trajectories.size < k) & small[label]
+    by_part, of_part = np.argsort(label, kind="stable"), np.argsort(label[row], kind="stable")
+    for part in np.unique(label[wanted]).tolist():
+        members = by_part[slice(*np.searchsorted(label, [part, part + 1], sorter=by_part))]
+        if len(members) < 2:
+            continue
+        inside = of_part[slice(*np.searchsorted(label[row], [part, part + 1], sorter=of_part))]
+        classes, number = np.unique(column[inside], return_inverse=True)
+        matrix = np.zeros((len(classes), len(members)), np.int64)
+        matrix[number, np.searchsorted(members, row[inside])] = 1
+        of = np.searchsorted(offset, classes, side="right") - 1
+        names = list(zip(of.tolist(), (classes - offset[of]).tolist(), strict=True))
+        for position, factors in _units(matrix, wanted[members]):
+            if len(factors) > 1:
+                terms = tuple((*names[index], factor) for index, factor in factors.items())
+                yield int(members[position]), terms
+
+
+def _units(matrix: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, dict[int, Fraction]]]:
+    """Columns whose unit vector is a combination of the rows, with the factors.
+
+    In reduced echelon form that is a pivot column whose row has no other entry.
+    """
+    rows, columns = matrix.shape
+    reduced = np.concatenate([matrix, np.eye(rows, dtype=np.int64)], axis=1)
+    pivots: list[int] = []
+    for column in range(columns):
+        rank = len(pivots)
+        (holders,) = reduced[:, column].nonzero()
+        first = holders.searchsorted(rank)
+        if first == len(holders):
+            continue
+        pivot, lead = holders[first], int(reduced[holders[first], column])
+        row = reduced[pivot].copy() if lead == 1 else reduced[pivot] * pow(lead, -1, _PRIME) % _PRIME
+        reduced[pivot], reduced[rank] = reduced[rank], row
+        pivots.append(column)
+        if len(holders) > 1:
+            others = holders[holders != pivot]
+            others[others == rank] = pivot
+            (entries,) = row.nonzero()
+            part = others[:, None], entries
+            reduced[part] = (reduced[part] - reduced[others, column, None] * row[entries]) % _PRIME
+        if len(pivots) == rows:
+            break
+    alone = np.count_nonzero(reduced[: len(pivots), :columns], axis=1) == 1
+    members = [np.flatnonzero(row).tolist() for row in matrix]
+    for rank in np.flatnonzero(alone & wanted[pivots]).tolist():
+        used = np.flatnonzero(reduced[rank, columns:])
+        factors = [_fraction(residue) for residue in reduced[rank, columns + used].tolist()]
+        exact = {index: factor for index, factor in zip(used.tolist(), factors, strict=True) if factor is not None}
+        if len(exact) == len(used) and _is_unit(members, exact, pivots[rank]):
+            yield pivots[rank], exact
+
+
+@lru_cache(maxsize=1 << 12)
+def _fraction(residue: int) -> Fraction | None:
+    """The fraction with small numerator and denominator that has this residue, by the Euclidean algorithm."""
+    small = isqrt(_PRIME // 2)
+    before, after, factor_before, factor = _PRIME, residue, 0, 1
+    while after > small:
+        quotient = before // after
+        before, after = after, before - quotient * after
+        factor_before, factor = factor, factor_before - quotient * factor
+    return Fraction(after, factor) if 0 < abs(factor) <= small else None
+
+
+def _is_unit(members: list[list[int]], factors: dict[int, Fraction], column: int) -> bool:
+    """Whether the combination of rows, given by where they have a 1, is exactly the unit vector of the column."""
+    common = lcm(*(factor.denominator for factor in factors.values()))
+    total: dict[int, int] = {}
+    for index, factor in factors.items():
+        times = factor.numerator * (common // factor.denominator)
+        for entry in members[index]:
+            total[entry] = total.get(entry, 0) + times
+    return {entry: times for entry, times in total.items() if times} == {column: common}
 
 
 ATTACK = Attack(

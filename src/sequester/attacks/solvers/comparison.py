@@ -55,12 +55,12 @@ class Comparison:
     @cached_property
     def before(self) -> Counts:
         """(classes, values) rows of the earlier release; one column when values are free to change."""
-        return _rows(self.history, self.first)
+        return self.history.rows_of(self.first)
 
     @cached_property
     def after(self) -> Counts:
         """(classes, values) rows of the later release."""
-        return _rows(self.history, self.second)
+        return self.history.rows_of(self.second)
 
     @cached_property
     def comparable(self) -> tuple[Classes, Classes]:
@@ -174,32 +174,21 @@ class Comparison:
         return self.buddies.unforced(self.joined)
 
     @cached_property
-    def _people(self) -> tuple[Counts, Counts]:
-        """Keys of everybody's pair of classes, sorted, and whose they are."""
-        trajectories = self.history.trajectories
-        if trajectories is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        key = self._key(trajectories.path[:, self.first], trajectories.path[:, self.second])
-        ever = np.flatnonzero(trajectories.of >= 0)
-        of = key[trajectories.of[ever]]
-        order = np.argsort(of, kind="stable")
-        return of[order], ever[order]
+    def _trajectories(self) -> tuple[Counts, list[int]]:
+        """Keys of the pairs of classes of all trajectories, sorted, and which each is."""
+        path = self.history.known_trajectories.path
+        key = (path[:, self.first].astype(np.int64) + 1) * (len(self.after) + 1) + path[:, self.second] + 1
+        order = np.argsort(key, kind="stable")
+        return key[order], order.tolist()
 
-    def _key(self, first: Classes, second: Classes) -> Counts:
-        return np.asarray((first.astype(np.int64) + 1) * (len(self.after) + 1) + second + 1)
-
-    def people(self, first: int, second: int) -> tuple[Any, ...]:
-        """Ids of those in a class of either release; -1 is absence."""
-        keys, whose = self._people
-        key = (first + 1) * (len(self.after) + 1) + second + 1
-        start, stop = keys.searchsorted(key), keys.searchsorted(key, side="right")
-        names = self.history.people
-        return tuple(names[person] for person in whose[start:stop].tolist())
-
-
-def _rows(history: History, release: int) -> Counts:
-    counts = history.releases[release].counts
-    return counts if history.permanent else counts.sum(axis=1, keepdims=True)
+    def people(self, *pairs: tuple[int, int]) -> tuple[Any, ...]:
+        """Ids of those in any of these pairs of classes, one of either release; -1 is absence."""
+        if self.overlap is None:
+            return ()
+        keys, number = self._trajectories
+        wanted = [(first + 1) * (len(self.after) + 1) + second + 1 for first, second in pairs]
+        start, stop = keys.searchsorted(wanted), keys.searchsorted(wanted, side="right")
+        return self.history.people_of(one for a, b in zip(start, stop, strict=True) for one in number[a:b])
 
 
 _compared: WeakKeyDictionary[History, dict[bool, list[Comparison]]] = WeakKeyDictionary()

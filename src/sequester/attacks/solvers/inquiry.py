@@ -12,13 +12,11 @@ from math import lcm
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sequester.attacks.solvers.pairs import Known, Pairs, shown_pairs
+from sequester.attacks.solvers.pairs import Known, Pairs, shown_pairs, sums
 from sequester.attacks.solvers.program import Floats, Integers, Mask, Program
 from sequester.deferred import coo_array
 from sequester.history.label import Labels
-from sequester.history.trajectory import linked
 
 
 class Share(NamedTuple):
@@ -53,11 +51,6 @@ class Inquiry:
     known: Known
     labels: Labels
     somebody: Mask
-
-    @cached_property
-    def part(self) -> NDArray[np.int32]:
-        """Per trajectory, its component: what is published about one says nothing about the people of another."""
-        return linked(self.known.path, self.known.classes)
 
     @cached_property
     def bounds(self) -> tuple[Integers, int]:
@@ -105,12 +98,7 @@ class Inquiry:
         """The program of these trajectories, which must be whole components."""
         known, width = self.known, len(self.labels.questions)
         pairs = shown_pairs(known, trajectories)
-        pair, release = np.nonzero(known.path[pairs.trajectory] >= 0)
-        key = known.path[pairs.trajectory[pair], release] * known.labels + pairs.label[pair]
-        place = np.concatenate([pairs.trajectory, len(known.size) + np.searchsorted(known.key, key)])
-        row, number = np.unique(place, return_inverse=True)
-        column = np.concatenate([np.arange(len(pairs)), pair])
-        matrix = coo_array((np.ones(len(column), np.int64), (number, column)), shape=(len(row), len(pairs))).tocsr()
+        row, matrix = sums(known, pairs)
         unknown, question = self._of_people(pairs.trajectory, pairs.label)
         held, number = np.unique(pairs.trajectory[unknown] * width + question, return_inverse=True)
         caps = coo_array((np.ones(len(unknown), np.int64), (number, unknown)), shape=(len(held), len(pairs))).tocsr()
@@ -139,8 +127,8 @@ class Inquiry:
         counted = np.flatnonzero(program.row >= len(known.size))
         label = known.key[program.row[counted] - len(known.size)] % known.labels
         place, question = self.labels.questions_of(label)
-        part = self.part[stated.pairs.trajectory[first[counted[place]]]].astype(np.int64)
-        above = self.part[self.share.trajectory[self.exceeds]].astype(np.int64) * width
+        part = known.part[stated.pairs.trajectory[first[counted[place]]]].astype(np.int64)
+        above = known.part[self.share.trajectory[self.exceeds]].astype(np.int64) * width
         suspected = np.zeros(len(program.row), np.bool_)
         suspected[counted[place[np.isin(part * width + question, above + self.share.question[self.exceeds])]]] = True
         return suspected
