@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from sequester.analyst.read import read_release as read_release
     from sequester.analyst.read import read_series as read_series
     from sequester.analyst.result import Estimate as Estimate
-    from sequester.attacks.registry import Knowledge as Knowledge
     from sequester.attacks.audit import Audit as Audit
     from sequester.attacks.audit import audit as audit
     from sequester.attacks.finding import Finding as Finding
+    from sequester.attacks.registry import Knowledge as Knowledge
     from sequester.errors import Busy as Busy
     from sequester.errors import DataError as DataError
     from sequester.errors import GuaranteeError as GuaranteeError

@@ -24,10 +24,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sequester.attacks.attack import PEOPLE, Untried
 from sequester.attacks.finding import Finding
 from sequester.attacks.solvers.buddies import Classes, Counts, send
 from sequester.attacks.solvers.comparison import Comparison, compare
-from sequester.attacks.attack import PEOPLE, Untried
 from sequester.history import History
 from sequester.history.boxes import intersecting
 from sequester.history.drift import reach

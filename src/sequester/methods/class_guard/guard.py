@@ -17,7 +17,6 @@ from sequester.guarantees.confidence import ShareBound
 from sequester.guarantees.criterion import Criterion, View
 from sequester.guarantees.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from sequester.guarantees.requirement import Requirement
-from sequester.guarantees.criterion import View
 from sequester.methods.class_guard.limits import EQUAL, HIERARCHICAL, ORDERED, Limits
 
 _DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
