@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sequester.methods.classes import hulls
-from sequester.methods.cluster.succession import Located, Succession, summed_widths
+from sequester.methods.cluster.succession import PlacedBoxes, Succession, summed_widths
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,9 +44,9 @@ def fill_places(succession: Succession, kept: Longs) -> None:
     inside = stay[number[kept[stay]] >= 0]
     lo, hi = hulls(number[kept[inside]], stock.lo[inside], stock.hi[inside])
     run = succession.neighbourhoods(np.hstack([lo, codes[:, hosts]]))
-    boxes = Located(succession.place(lo), succession.place(hi), run[: len(torn)])
+    boxes = PlacedBoxes(succession.place(lo), succession.place(hi), run[: len(torn)])
     at = succession.place(codes[:, hosts])
-    points = Located(at, at, run[len(torn) :])
+    points = PlacedBoxes(at, at, run[len(torn) :])
     wanted, have = succession.signature[gone], succession.signature[succession.past.person[hosts]]
     for value in np.intersect1d(wanted, have):
         seeks, offers = np.flatnonzero(wanted == value), np.flatnonzero(have == value)
@@ -64,7 +64,7 @@ def fill_places(succession: Succession, kept: Longs) -> None:
         kept[hosts[offers[taken[filled]]]] = left[seeks[filled]]
 
 
-def _costs(boxes: Located, size: Longs, at: Floats) -> Floats:
+def _costs(boxes: PlacedBoxes, size: Longs, at: Floats) -> Floats:
     """(boxes, points) what more is lost when a point joins the people of a box."""
     cost: Floats = (size + 1)[:, None] * _widths_around(boxes.low, boxes.high, at)
     cost -= (size * summed_widths(boxes.low, boxes.high))[:, None]
@@ -189,8 +189,8 @@ def _more(some: Longs, others: Longs) -> Longs:
 
 def _nearest(
     seekers: Longs,
-    boxes: Located,
-    hosts: Located,
+    boxes: PlacedBoxes,
+    hosts: PlacedBoxes,
     *,
     wanted: Longs | None = None,
     have: Longs | None = None,

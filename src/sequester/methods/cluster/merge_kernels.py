@@ -36,7 +36,7 @@ class Clusters(NamedTuple):
     counts: Longs  # (clusters, values)
 
 
-class Waiting(NamedTuple):
+class MergeQueue(NamedTuple):
     """Clusters that are not safe wait for a partner.
 
     The one goes first whose merge costs least, divided by the square of what it has of the k people: clusters that were
@@ -162,7 +162,7 @@ def merge_units(clusters: Clusters, limits: Limits, widest: float) -> tuple[Long
     """
     count = clusters.size.size
     wide, total = np.empty(count, np.float32), np.zeros(clusters.counts.shape[1], np.int64)
-    waiting = Waiting(
+    waiting = MergeQueue(
         np.arange(count),
         np.zeros(count, np.int64),
         np.empty(count, np.float32),

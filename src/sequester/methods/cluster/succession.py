@@ -28,16 +28,16 @@ Mask = NDArray[np.bool_]
 _RUN = 16
 
 
-class Located(NamedTuple):
+class PlacedBoxes(NamedTuple):
     """Boxes by where they lie, (boxes, attributes), and the number of the neighbourhood of each."""
 
     low: Floats
     high: Floats
     run: Longs
 
-    def take(self, which: Longs) -> Located:
+    def take(self, which: Longs) -> PlacedBoxes:
         """Some of them."""
-        return Located(self.low[which], self.high[which], self.run[which])
+        return PlacedBoxes(self.low[which], self.high[which], self.run[which])
 
 
 def summed_widths(low: Floats, high: Floats) -> Floats:
@@ -140,9 +140,9 @@ class Succession:
         number[chosen] = np.arange(len(chosen))
         return self.stock.safe_blocks(self.watch, self.guard, kept, number[unit])
 
-    def spots(self, lo: Ints, hi: Ints) -> Located:
+    def spots(self, lo: Ints, hi: Ints) -> PlacedBoxes:
         """Where boxes (attributes, boxes) lie."""
-        return Located(self.place(lo), self.place(hi), self.neighbourhoods(lo))
+        return PlacedBoxes(self.place(lo), self.place(hi), self.neighbourhoods(lo))
 
     def neighbourhoods(self, codes: Ints) -> Longs:
         """Per point (attributes, points) the number of its neighbourhood; near ones have near numbers."""
