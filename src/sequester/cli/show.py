@@ -87,6 +87,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None, 
     )
     from sequester.cli.terminal import console
     from sequester.publish.plan import Change, Check, Personal, Waiting
+    from sequester.publish.saved import restored
 
     screen, summary = console(), entry.summary
     screen.print(
@@ -113,7 +114,7 @@ def _show(series: str, entry: Entry, folder: Path, ages: dict[int, int] | None, 
     facts.add_row("hash", Text(entry.hash))
     screen.print(facts)
     screen.print()
-    screen.print(checks([Check.from_dict(check) for check in summary.get("checks", [])]))
+    screen.print(checks([restored(Check, check) for check in summary.get("checks", [])]))
     screen.print()
     show_price(screen, summary.get("loss", {}))
     show_untried(screen, map(Untried.from_dict, summary.get("untried", [])))
