@@ -39,13 +39,13 @@ ROOMS = {
     "history": Room(("history",), 1300, 1500),
     "attacks": Room(("attacks",), 4600, 5900),
     "methods": Room(("methods",), 7200, 13900),
-    "series": Room(("publish", "engine"), 3800, 8400),
+    "series": Room(("publish", "engine"), 3800, 7430),
     "ledger": Room(("ledger",), 1800, 4300),
     "report": Room(("report", "analyst", "metrics"), 2800, 4250),
     "cli": Room(("cli",), 1800, 3650),
     "beside": Room((".",), 700, 1190),
 }
-COUNTED = {"modules": (260, 495), "wide functions": (12, 20), "broad classes": (0, 20)}
+COUNTED = {"modules": (260, 465), "wide functions": (12, 20), "broad classes": (0, 19)}
 """What else is to shrink: aim and most. Wide is over `LONGEST` or `PARAMETERS`, broad over `FIELDS`."""
 
 

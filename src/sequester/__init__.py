@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sequester.policy import Policy
     from sequester.publish.anonymize import anonymize
     from sequester.publish.plan import Plan
-    from sequester.publish.rehearsing.rehearsal import Rehearsal
-    from sequester.publish.rehearsing.rehearse import rehearse
+    from sequester.publish.rehearsing.rehearse import Rehearsal, rehearse
     from sequester.publish.release import Release
     from sequester.publish.series import Series
 
@@ -51,7 +50,7 @@ _HOMES = {
     "Policy": "sequester.policy",
     "PolicyError": "sequester.errors",
     "Problem": "sequester.errors",
-    "Rehearsal": "sequester.publish.rehearsing.rehearsal",
+    "Rehearsal": "sequester.publish.rehearsing.rehearse",
     "Release": "sequester.publish.release",
     "SequesterError": "sequester.errors",
     "Series": "sequester.publish.series",

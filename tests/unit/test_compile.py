@@ -21,8 +21,7 @@ import sequester as package
 from command import invoke, sequester
 from sequester.kernels import Kernel, kernel
 from sequester.methods.signatures import KERNELS, TUPLES, named, types_of
-from sequester.publish.tiny_tasks import TASKS
-from sequester.publish.warm_up import Warmth
+from sequester.publish.warm_up import TASKS, Warmth
 
 PACKAGE = Path(package.__file__).parent
 MOST = {"anonymize": 11, "first plan": 48, "second plan": 48}
@@ -34,7 +33,7 @@ import json, sys
 from sequester import kernels
 from sequester.kernels import Kernel, kernel
 from sequester.methods.signatures import KERNELS, compile_ahead
-from sequester.publish.tiny_tasks import TASKS
+from sequester.publish.warm_up import TASKS
 done = {}
 for name in sys.argv[1:]:
     compile_ahead(name) if name in KERNELS else TASKS[name]()

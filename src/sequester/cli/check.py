@@ -119,7 +119,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     from sequester.policy.describe import notes, promises, unpromised
-    from sequester.publish.spreadsheets import runs_in
+    from sequester.publish.emit import runs_in
 
     attributes = {
         name: {"role": attribute.role, "kind": getattr(attribute, "kind", None)}
@@ -210,7 +210,7 @@ def _more(count: int) -> list[str]:
 
 def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
     """Ids that are numbers written in several ways."""
-    from sequester.publish.strangers import note_spelling
+    from sequester.publish.census import note_spelling
 
     return () if snapshot is None or snapshot.person is None else note_spelling(snapshot.person)
 
@@ -229,7 +229,7 @@ def _promised(policy: Policy) -> list[tuple[str, list[str]]]:
 def _formulas(policy: Policy, snapshot: Snapshot | None) -> tuple[str, list[str]]:
     """The columns that a spreadsheet would run something of, and what is done about it."""
     from sequester.outputs import OUTPUTS
-    from sequester.publish.spreadsheets import runs_in
+    from sequester.publish.emit import runs_in
 
     lines = [str(runs) for runs in runs_in(policy, snapshot)]
     title = "Begins like a formula, which a spreadsheet runs"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sequester.policy import Policy
-    from sequester.publish.rehearsing.rehearsal import Rehearsal
+    from sequester.publish.rehearsing.rehearse import Rehearsal
     from sequester.publish.rehearsing.trial import Trial
 
 EXAMPLES = """[bold]Examples[/bold]
