@@ -19,6 +19,7 @@ from sequester.ledger.state import State
 from sequester.methods.classes import Classes
 from sequester.methods.registry import merge_next
 from sequester.metrics.measure import Measurement
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
@@ -133,17 +134,9 @@ def _of_nobody(census: Census, roster: Roster, state: State, brief: Brief) -> Ca
     histories, audit = _audited(lineup, classes, nobody_, brief)
     if brief.method.looks_back and not audit.holds:
         raise refusal(census)
-    return Candidate(
-        **vars(lineup),
-        census=census,
-        classes=classes,
-        histories=histories,
-        order=nobody_,
-        table=write_table(records, classes, nobody_, numbers=brief.policy.output.numbers),
-        measurement=Measurement(0, 0, 0, None, None, None, None, loss={}, promises=()),
-        audit=audit,
-        judged=Judged(records, classes, nobody_, brief.policy),
-    )
+    measured = Measurement(0, 0, 0, None, None, None, None, loss={}, promises=())
+    made = {"census": census, "histories": histories, "audit": audit, "measurement": measured}
+    return _candidate(lineup, classes, nobody_, brief.policy, **made)
 
 
 def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as_before: bool) -> Candidate:
@@ -157,24 +150,24 @@ def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as
     except GuaranteeError:
         if not (as_before and state.releases) or brief.method.repairs != "fall back":
             raise
-        made = _judged(census, lineup, brief, made=merge_next(lineup.task))
+        made = _judged(census, lineup, brief, given=merge_next(lineup.task))
     refuse_suppression(brief.policy, made.classes.suppressed)
     if not made.classes.suppressed:
         return made
     # Whoever the method left out is not in the release: as if she were not in the table.
     out = made.classes.member < 0
     lineup = line_up(census, roster.without(out), state, brief)
-    return _judged(census, lineup, brief, made=replace(made.classes, member=made.classes.member[~out]))
+    return _judged(census, lineup, brief, given=replace(made.classes, member=made.classes.member[~out]))
 
 
-def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | None = None) -> Candidate:
+def _judged(census: Census, lineup: Lineup, brief: Brief, *, given: Classes | None = None) -> Candidate:
     """Make classes as the method says, check them, and have the audit try everything on the series.
 
     Raises GuaranteeError when no classes of these records are safe; a method that does not look back may come back
-    with findings. `made` are classes of these records that are there already, to be judged.
+    with findings. `given` are classes of these records that are there already, to be judged.
     """
     policy, past, records = brief.policy, lineup.past, lineup.records
-    remedy = remedy_of(lineup, brief, made)
+    remedy = remedy_of(lineup, brief, given)
     while True:
         classes = remedy.classes
         measured = verify(records, classes, brief.requirement, policy, people=lineup.people)
@@ -186,21 +179,20 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
         if audit.holds or not brief.method.looks_back:
             break
         remedy.improve(audit)
-    records = with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)
-    return Candidate(
-        **{**vars(lineup), "records": records},
-        census=census,
-        classes=classes,
-        histories=histories,
-        merged=remedy.merged,
-        order=order,
-        table=write_table(records, classes, order, numbers=policy.output.numbers),
-        measurement=measured,
-        audit=audit,
-        notes=remedy.notes,
-        judged=Judged(records, classes, order, policy),
-        causes=remedy.causes,
+    lineup = replace(
+        lineup, records=with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)
     )
+    made = {"census": census, "histories": histories, "audit": audit, "measurement": measured}
+    told = {"merged": remedy.merged, "notes": remedy.notes, "causes": remedy.causes}
+    return _candidate(replace(lineup, records=records), classes, order, policy, **made, **told)
+
+
+def _candidate(lineup: Lineup, classes: Classes, order: NDArray[np.int64], policy: Policy, **made: Any) -> Candidate:
+    """The records of a lineup in these classes as they will be published, and what else was made of them."""
+    records = lineup.records
+    table = write_table(records, classes, order, numbers=policy.output.numbers)
+    judged = Judged(records, classes, order, policy)
+    return Candidate(**vars(lineup), classes=classes, order=order, table=table, judged=judged, **made)
 
 
 def audited(

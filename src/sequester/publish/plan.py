@@ -132,7 +132,7 @@ class Check:
 _OF_PRICE = ("source", "loss", "levers", "notes", "seal", "why", "relaxations", "estimated", "belief")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Plan(Viewable):
     """The next release, made and judged but known to nobody.
 
@@ -172,12 +172,12 @@ class Plan(Viewable):
     head: str
     fingerprint: str
     source: str | None
+    input_digest: str = ""
+    content: str = ""
     method: Mapping[str, Any]
     seed: Seed
     recipient: str | None
     purpose: str | None
-    input_digest: str = ""
-    content: str = ""
     change: Change = Change()
     waiting: Waiting = Waiting()
     records: int = 0
