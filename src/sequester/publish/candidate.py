@@ -179,9 +179,7 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, given: Classes | No
         if audit.holds or not brief.method.looks_back:
             break
         remedy.improve(audit)
-    lineup = replace(
-        lineup, records=with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)
-    )
+    records = with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)
     made = {"census": census, "histories": histories, "audit": audit, "measurement": measured}
     told = {"merged": remedy.merged, "notes": remedy.notes, "causes": remedy.causes}
     return _candidate(replace(lineup, records=records), classes, order, policy, **made, **told)
