@@ -39,7 +39,7 @@ ROOMS = {
     "history": Room(("history",), 1300, 1500),
     "attacks": Room(("attacks",), 4600, 5900),
     "methods": Room(("methods",), 7200, 13900),
-    "series": Room(("publish", "engine"), 3800, 7430),
+    "series": Room(("publish", "engine"), 3800, 7420),
     "ledger": Room(("ledger",), 1800, 4300),
     "report": Room(("report", "analyst", "metrics"), 2800, 4250),
     "cli": Room(("cli",), 1800, 3650),
