@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from benchmarks.figures import Figure
-from sequester.publish.tiny_tasks import TASKS
+from sequester.publish.warm_up import TASKS
 
 DEFAULT = {"anonymize": 7.0, "first plan": 10.0, "second plan": 15.0}
 OTHER = 30.0

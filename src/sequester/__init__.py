@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sequester.policy import Policy as Policy
     from sequester.publish.anonymize import anonymize as anonymize
     from sequester.publish.plan import Plan as Plan
-    from sequester.publish.rehearsing.rehearsal import Rehearsal as Rehearsal
+    from sequester.publish.rehearsing.rehearse import Rehearsal as Rehearsal
     from sequester.publish.rehearsing.rehearse import rehearse as rehearse
     from sequester.publish.release import Release as Release
     from sequester.publish.series import Series as Series
@@ -55,8 +55,7 @@ _HOMES = {
         "policy": ("Policy",),
         "publish.anonymize": ("anonymize",),
         "publish.plan": ("Plan",),
-        "publish.rehearsing.rehearsal": ("Rehearsal",),
-        "publish.rehearsing.rehearse": ("rehearse",),
+        "publish.rehearsing.rehearse": ("Rehearsal", "rehearse"),
         "publish.release": ("Release",),
         "publish.series": ("Series",),
     }.items()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal
 
 What = Literal["refused", "waiting", "left out", "merged", "decoys", "coarse"]
-KINDS: tuple[str, ...] = get_args(What)
 
 SERIES = "series"
 """In place of an attack: everything that is promised of all releases together."""
@@ -31,6 +30,8 @@ class Cause:
     keys       of the policy, that would relax it
     """
 
+    TOLD: ClassVar = ("text",)
+
     what: What
     attack: str
     attribute: str = ""
@@ -47,13 +48,8 @@ class Cause:
         return _SAID[self.what](self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, and the sentence."""
+        """Plain values, and the sentence (`text`)."""
         return {**asdict(self), "keys": list(self.keys), "text": str(self)}
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Self:
-        """The reverse of `to_dict`."""
-        return cls(**{name: value for name, value in raw.items() if name != "text"} | {"keys": tuple(raw["keys"])})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 import sequester as sq
 from parted import KEY, SEED, begin, files, policy, waves, write
 from parted_series import CHURN, Churn, check_as_whole
-from sequester.engine import pieces, spark
+from sequester.engine import duck, spark
 from sequester.ledger import Ledger
 from sequester.ledger.parts import is_parted
 
@@ -82,7 +82,7 @@ def test_rows_in_any_order_and_in_many_tasks_give_the_same_bytes(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pieces of 40 rows, brought together by a shuffle."""
-    monkeypatch.setattr(spark, "pieces_of", functools.partial(pieces.pieces_of, rows=40))
+    monkeypatch.setattr(spark, "pieces_of", functools.partial(duck.pieces_of, rows=40))
     monkeypatch.setattr(spark, "_TASKS", 3)
     table = waves()[0]
     mixed = table.take(pa.array(np.random.default_rng(7).permutation(table.num_rows)))

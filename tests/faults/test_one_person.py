@@ -19,8 +19,7 @@ from command import invoke, sequester
 from sequester.errors import GuaranteeError
 from sequester.ledger import Ledger
 from sequester.ledger.state import Entry
-from sequester.publish.distinct import check_distinct, check_written
-from sequester.publish.strangers import check_known
+from sequester.publish.census import check_distinct, check_known, check_written
 
 RULES = ("-p", "policy.yaml")
 # Ids of people by number; no other number in what is said begins like this.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sequester.domain.tree import from_values
 from sequester.guarantees.requirement import Requirement
 from sequester.policy import Policy
-from sequester.publish.feasible import may_be_hidden
+from sequester.publish.roster import may_be_hidden
 
 LETTERS = "abc"
 

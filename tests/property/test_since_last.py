@@ -16,6 +16,7 @@ from ledgers import KEY
 from podded import Panel
 from podded import rules as pod_rules
 from policies import changed
+from sequester.publish.saved import restored
 from sequester.publish.since_last import SinceLast, compare_classes
 
 SEED = 1 << 63 | 3
@@ -99,7 +100,7 @@ def test_people_and_columns_are_those_of_the_two_releases(tmp_path: Path, method
     for place in (0, 1):
         lost = [(column.before, column.now)[place] for column in since.columns]
         assert sum(lost) / 2 == pytest.approx(since.ncp[place])
-    assert SinceLast.from_dict(since.to_dict()) == since
+    assert restored(SinceLast, since.to_dict()) == since
 
 
 def test_people_who_wait_have_not_come_and_people_who_are_kept_have_not_left(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ import pytest
 import sequester as package
 from command import invoke, sequester
 from sequester.kernels import kernel
-from sequester.publish.tiny_tasks import TASKS
-from sequester.publish.warm_up import Warmth, names
+from sequester.publish.warm_up import TASKS, Warmth, names
 
 PACKAGE = Path(package.__file__).parent
 MOST = {"anonymize": 11, "first plan": 48, "second plan": 48}
@@ -30,7 +29,7 @@ SEVERAL: dict[str, int] = {}
 RUN = """
 import json, sys
 from sequester import kernels
-from sequester.publish.tiny_tasks import TASKS
+from sequester.publish.warm_up import TASKS
 done = {}
 for name in sys.argv[1:]:
     TASKS[name]()

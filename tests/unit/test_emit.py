@@ -18,8 +18,7 @@ from sequester.ingest import encode
 from sequester.ingest.snapshot import Snapshot
 from sequester.methods.classes import Classes
 from sequester.policy import Policy
-from sequester.publish.emit import as_printed, shuffle_rows, write_table
-from sequester.publish.exact import Judged, read_back
+from sequester.publish.emit import Judged, as_printed, read_back, shuffle_rows, write_table
 from sequester.publish.files import write_file
 
 QUASI = {"role": "quasi-identifier"}
@@ -81,7 +80,7 @@ def assert_cells_mean_their_boxes(snapshot: Snapshot, classes: Classes, order: n
         assert understood.all()
         assert lo.tolist() == classes.lo[place][member].tolist()
         assert hi.tolist() == classes.hi[place][member].tolist()
-    read_back(table, Judged.of(snapshot, classes, order, rules(missing=missing)))
+    read_back(table, Judged(snapshot, classes, order, rules(missing=missing)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -229,7 +228,7 @@ def test_a_table_that_does_not_say_what_was_judged_is_refused() -> None:
     classes = as_printed(classes, snapshot.quasi_domains, numbers="interval")
     table, judged = (
         write_table(snapshot, classes, order, numbers="interval"),
-        Judged.of(snapshot, classes, order, rules()),
+        Judged(snapshot, classes, order, rules()),
     )
     read_back(table, judged)
     with pytest.raises(GuaranteeError, match="not as many rows"):
@@ -245,7 +244,7 @@ def test_a_table_that_does_not_say_what_was_judged_is_refused() -> None:
             read_back(table.set_column(place, name, table[name].take(turned)), judged)
     split = Classes(member, snapshot.quasi.copy(), snapshot.quasi.copy())
     with pytest.raises(GuaranteeError, match="rows share their cells that were judged in different classes"):
-        read_back(table, Judged.of(snapshot, split, order, rules()))
+        read_back(table, Judged(snapshot, split, order, rules()))
     with pytest.raises(GuaranteeError, match="cannot be read back"):
         read_back(table.drop_columns("job"), judged)
 
@@ -270,7 +269,7 @@ def test_a_written_file_reads_back_as_the_classes_that_can_be_told_apart_in_it(
     order = shuffle_rows(member, seed=1)
     table = write_table(snapshot, classes, order, numbers=numbers)
     path = write_file(table, tmp_path / f"data.{form}", force=True)
-    read_back(path, Judged.of(snapshot, classes, order, policy))
+    read_back(path, Judged(snapshot, classes, order, policy))
     cells = [tuple(row[name] for name in table.column_names if name not in ("illness", "ward"))
              for row in table.to_pylist()]  # fmt: skip
     assert len(set(cells)) == len(np.unique(classes.member))

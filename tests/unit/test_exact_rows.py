@@ -11,7 +11,7 @@ import pytest
 
 import sequester as sq
 from sequester.ledger import Key
-from sequester.publish import files
+from sequester.publish import commit, files
 
 KEY = Key.of_text("a key for tests only")
 DRAW = np.random.default_rng(8)
@@ -69,7 +69,7 @@ def test_a_file_that_does_not_say_what_was_judged_is_published_nowhere(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     series = sq.Series.open(tmp_path / "clinic.ledger", rules("bounds", form), key=KEY, folder=tmp_path / "out")
-    write: Any = files._write
+    write: Any = files.write_data
 
     def careless(table: pa.Table, path: Path) -> None:
         low = table["pay_min"].to_numpy().copy()
@@ -77,7 +77,7 @@ def test_a_file_that_does_not_say_what_was_judged_is_published_nowhere(
         write(table.set_column(table.column_names.index("pay_min"), "pay_min", pa.array(low)), path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "_write", careless)
+        patched.setattr(commit, "write_data", careless)
         with pytest.raises(sq.GuaranteeError, match="does not say what was judged"):
             series.publish(people(120), name="first")
     assert not list((tmp_path / "out" / "clinic").iterdir())

@@ -14,7 +14,7 @@ from sequester.errors import GuaranteeError
 from sequester.ledger import hashing
 from sequester.ledger.key import Key
 from sequester.ledger.state import HASH
-from sequester.publish.distinct import check_distinct
+from sequester.publish.census import check_distinct
 
 KEY = Key.of_text("a key for tests only")
 LONG_KEY = Key(b"k" * 131)

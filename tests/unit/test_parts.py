@@ -235,7 +235,7 @@ def test_other_people_are_not_taken_for_those_of_the_series(tmp_path: Path) -> N
     ],
 )
 def test_what_cannot_be_made_in_parts_is_made_whole(changes: dict[str, Any], why: str, tmp_path: Path) -> None:
-    from sequester.publish.parts.choose import whole_because
+    from sequester.publish.prepare import whole_because
 
     chosen = policy(changes.pop("method", {"name": "mondrian"})["name"], **changes)
     assert why in str(whole_because(chosen))

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from sequester.engine.dealt import Dealer, packed, read_dealt
-from sequester.engine.duck import DuckEngine
-from sequester.engine.engine import CELL, COUNT, PART, Means
-from sequester.engine.pieces import Steps, added, cells_of, pieces_of, read_piece
+from sequester.engine.duck import DuckEngine, Steps, added, cells_of, pieces_of, read_piece
+from sequester.engine.engine import CELL, COUNT, PART, Dealer, Means, packed, read_dealt
 from sequester.errors import DataError
 from sequester.ingest.source import Wanted
 from sequester.policy.model import Input

@@ -20,8 +20,8 @@ from sequester.cli.terminal import show_result
 from sequester.errors import DataError, GuaranteeError, PolicyError, StalePlan
 from sequester.ingest.encode import encode
 from sequester.publish.brief import Brief
-from sequester.publish.labelled import Labelled, barred
 from sequester.publish.plan import Plan
+from sequester.publish.seated import Labelled, barred
 
 
 def opened(place: Path, policy: sq.Policy) -> sq.Series:

@@ -20,7 +20,7 @@ from sequester.ledger import Key
 from sequester.methods.neighborhoods import draw
 from sequester.methods.registry import cut_by_gain
 from sequester.metrics.loss import losses
-from sequester.publish import sampled
+from sequester.publish import price
 from sequester.publish.brief import Brief
 
 SEED = 2**64 + 1
@@ -62,9 +62,9 @@ def begun(folder: Path, method: str = "mondrian", count: int = 1000, **more: Any
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of some hundred people count as large, and neighborhoods have some dozen."""
-    monkeypatch.setattr(sampled, "MOST_EXACT", LARGE)
-    monkeypatch.setattr(sampled, "_PEOPLE", 40)
-    monkeypatch.setattr(sampled, "_CLASSES", 5)
+    monkeypatch.setattr(price, "MOST_EXACT", LARGE)
+    monkeypatch.setattr(price, "_PEOPLE", 40)
+    monkeypatch.setattr(price, "_CLASSES", 5)
 
 
 @pytest.mark.parametrize("k", [5, 20])
@@ -76,8 +76,8 @@ def test_estimates_are_near_the_truth_also_where_people_are_unevenly_spread(tmp_
     brief = Brief.of(policy, table, [1, 1])
     task = brief.task(table)
     exact = losses(cut_by_gain(task), task.domains)
-    some = sampled.neighborhoods(task, np.arange(len(table)), seed=[3])
-    found = sampled.estimate(task, some, cut_by_gain)
+    some = price.neighborhoods(task, np.arange(len(table)), seed=[3])
+    found = price.estimate(task, some, cut_by_gain)
     assert found is not None
     assert found.people < len(table)
     told = found.losses(len(table), left_out=0, attributes=len(task.domains))
@@ -120,7 +120,7 @@ def test_figures_of_a_large_table_are_estimates_and_its_own_loss_is_exact(
     plan = series.plan(table, name="second", seed=SEED)
     assert plan.estimated == ("static", "levers")
     assert any("are estimated from neighborhoods" in note for note in plan.notes)
-    monkeypatch.setattr(sampled, "MOST_EXACT", 10**6)
+    monkeypatch.setattr(price, "MOST_EXACT", 10**6)
     exact = series.plan(table, name="second", seed=SEED)
     assert exact.estimated == ()
     assert plan.loss["release"] == exact.loss["release"]
@@ -163,8 +163,8 @@ def test_a_neighborhood_without_safe_classes_is_looked_at_within_larger_ones() -
     ill = ["same" if age < 28 else one for age, one in cells]
     table = encode(table.set_column(3, "illness", [ill]), policy)
     task = Brief.of(policy, table, [1, 1]).task(table)
-    some = sampled.neighborhoods(task, np.arange(len(table)), seed=[3])
-    found = sampled.estimate(task, some, cut_by_gain)
+    some = price.neighborhoods(task, np.arange(len(table)), seed=[3])
+    found = price.estimate(task, some, cut_by_gain)
     assert found is not None
     assert found.people > sum(len(one.rows) for one in some)
 

@@ -69,7 +69,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(Ledger, "open", "open")
     count(Ledger, "load", "load")
     count(Requirement, "from_policy", "requirement")
-    count(price, "compare", "compare")
+    count(price.Price, "of", "price")
     count(price, "levers", "levers")
     return counted
 
@@ -86,7 +86,7 @@ def test_a_plan_reads_the_ledger_and_the_promises_once(tmp_path: Path, method: s
     opened = begun(tmp_path, method)
     calls.clear()
     opened.plan(table(tmp_path, PEOPLE), seed=SEED)
-    assert calls == {"open": 1, "load": 1, "requirement": 1, "compare": 1, "levers": 1}
+    assert calls == {"open": 1, "load": 1, "requirement": 1, "price": 1, "levers": 1}
 
 
 def test_a_series_that_is_there_is_opened_once_before_it_is_planned(
@@ -112,7 +112,7 @@ def test_publishing_a_saved_plan_makes_the_release_and_does_not_price_it_again(
     calls.clear()
     forbid(monkeypatch, method)
     release = opened.publish(loaded)
-    assert (calls["compare"], calls["levers"], calls["load"], calls["requirement"]) == (0, 0, 1, 2)
+    assert (calls["price"], calls["levers"], calls["load"], calls["requirement"]) == (0, 0, 1, 2)
     # Once to make it, and once to record it; the second reading of the promises is that of the public measures.
     assert calls["open"] == 2
     assert release.folder is not None

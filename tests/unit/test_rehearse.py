@@ -20,10 +20,8 @@ from rehearsed import QUASI, TOWNS, rules, waves
 from sequester.datasets import hospital_panel, hospital_panel_policy
 from sequester.errors import DataError, PolicyError
 from sequester.publish.rehearsing import rehearse as rehearsing
-from sequester.publish.rehearsing.recommend import choose, recommend
-from sequester.publish.rehearsing.trial import Trial, TrialWave
-from sequester.publish.rehearsing.variants import plan_variants
-from sequester.publish.rehearsing.waves import key_of, read_waves
+from sequester.publish.rehearsing.rehearse import choose, recommend
+from sequester.publish.rehearsing.trial import Trial, TrialWave, key_of, plan_variants, read_waves
 
 LEVELS = {**QUASI, "town": {"role": "quasi-identifier", "hierarchy": TOWNS}}
 CHANGING = {
@@ -242,7 +240,7 @@ def test_values_that_change_are_rehearsed_too() -> None:
 
 
 def test_bad_cells_are_one_error_that_names_the_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsing, "try_all", lambda *_, **__: pytest.fail("something was tried"))
+    monkeypatch.setattr(rehearsing, "run_all", lambda *_, **__: pytest.fail("something was tried"))
     tables = waves()
     tables[1] = tables[1].set_column(1, "age", [[*tables[1]["age"].to_pylist()[:-1], 500]])
     with pytest.raises(DataError, match=r"wave 2: column 'age': .*outside the range"):
@@ -250,7 +248,7 @@ def test_bad_cells_are_one_error_that_names_the_wave(tmp_path: Path, monkeypatch
 
 
 def test_a_cell_that_must_not_change_is_found_before_anything_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsing, "try_all", lambda *_, **__: pytest.fail("something was tried"))
+    monkeypatch.setattr(rehearsing, "run_all", lambda *_, **__: pytest.fail("something was tried"))
     tables = waves()
     ages = [(age + 1) % 100 for age in tables[2]["age"].to_pylist()]
     with pytest.raises(DataError, match=r"wave 3: column 'age': .*other values than in an earlier release"):
@@ -258,7 +256,7 @@ def test_a_cell_that_must_not_change_is_found_before_anything_is_tried(monkeypat
 
 
 def test_a_value_that_moves_too_far_is_found_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsing, "try_all", lambda *_, **__: pytest.fail("something was tried"))
+    monkeypatch.setattr(rehearsing, "run_all", lambda *_, **__: pytest.fail("something was tried"))
     drifting = {**QUASI, "age": {**QUASI["age"], "changes": {"by": [0, 1]}}, "illness": {"role": "sensitive"}}
     tables = waves()
     ages = [min(age + 4, 99) for age in tables[2]["age"].to_pylist()]
@@ -331,7 +329,7 @@ def wave(ncp: float, *, decoys: int = 0, waiting: int = 0, exposed: int = 0) -> 
 
 def trial(name: str, made: TrialWave, **more: object) -> Trial:
     given = {"settings": {}, "point": {}, "naive": False, "equal": True, **more}
-    return Trial(name, name, waves=(made,), policy=rules(), **given)  # type: ignore[arg-type]
+    return Trial(name, rules(), waves=(made,), **given)  # type: ignore[arg-type]
 
 
 def test_the_least_loss_wins_among_those_that_keep_everybody_within_the_decoys() -> None:

@@ -365,7 +365,7 @@ def test_the_internal_report_counts_people_and_says_to_keep_it_private(tmp_path:
 
 
 def test_people_in_the_flow_are_those_of_the_tables(tmp_path: Path) -> None:
-    from sequester.publish.inside import gather
+    from sequester.publish.reporting import gather
 
     series, _ = published(tmp_path, rules(infeasible="hold-back"), people(range(100)), people(range(200)))
     with series._ledger(read_only=True) as ledger:

@@ -18,9 +18,10 @@ from ledgers import KEY
 from policies import changed
 from sequester.attacks.audit import audit_histories
 from sequester.causes import Cause, because
-from sequester.publish.feasible import may_be_hidden, obstacles
 from sequester.publish.relax import MOST_PRICED
 from sequester.publish.remedy import Merging
+from sequester.publish.roster import may_be_hidden, obstacles
+from sequester.publish.saved import restored
 
 DRAW = np.random.default_rng(5)
 AGES, ZIPS = DRAW.integers(0, 60, 400), DRAW.integers(10_000, 10_040, 400)
@@ -280,8 +281,8 @@ def test_classes_that_the_audit_sends_back_name_its_attack(tmp_path: Path) -> No
     from sequester.publish.brief import Brief
 
     brief = Brief.of(series.policy, made.census.snapshot, [SEED, 2])
-    naive = brief.method.first(made.lineup.task)
-    remedy = Merging(made.lineup, brief, naive)
+    naive = brief.method.first(made.task)
+    remedy = Merging(made, brief, naive)
     order = np.arange(len(naive.member))
     histories = made.past.extend(naive.member, naive.lo, naive.hi, order=order, name="second")
     audit = audit_histories(histories, series.policy, against=series.policy.protect.against)
@@ -373,7 +374,7 @@ def test_causes_are_told_in_one_sentence_with_their_keys() -> None:
     cause = Cause("waiting", "difference", who="newcomers", people=1_200, required=5_000, observed=1_200, keys=FEW)
     said = "newcomers (1,200): they are seen as a set (difference), and at least 5,000 must be"
     assert because([cause]).endswith(f"relax it: {said} (protect.inferred, protect.k).")
-    assert Cause.from_dict(cause.to_dict()) == cause
+    assert restored(Cause, cause.to_dict()) == cause
 
 
 def test_what_keeps_people_from_being_hidden_is_what_keeps_them() -> None:

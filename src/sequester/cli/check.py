@@ -103,7 +103,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 def _summary(policy: Policy, snapshot: Snapshot | None) -> dict[str, Any]:
     from sequester.policy.describe import notes, promises, unpromised
-    from sequester.publish.spreadsheets import runs_in
+    from sequester.publish.emit import runs_in
 
     attributes = {
         name: {"role": attribute.role, "kind": getattr(attribute, "kind", None)}
@@ -180,7 +180,7 @@ def _never_together(policy: Policy, snapshot: Snapshot | None) -> list[Unseen]:
 
 def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
     """Ids that are numbers written in several ways."""
-    from sequester.publish.strangers import note_spelling
+    from sequester.publish.census import note_spelling
 
     return () if snapshot is None or snapshot.person is None else note_spelling(snapshot.person)
 
@@ -188,7 +188,7 @@ def _spelling(snapshot: Snapshot | None) -> tuple[str, ...]:
 def _formulas(policy: Policy, snapshot: Snapshot | None) -> list[str]:
     """The columns that a spreadsheet would run something of, and what is done about it."""
     from sequester.outputs import OUTPUTS
-    from sequester.publish.spreadsheets import runs_in
+    from sequester.publish.emit import runs_in
 
     lines = [str(runs) for runs in runs_in(policy, snapshot)]
     if lines and OUTPUTS[policy.output.format].is_text:

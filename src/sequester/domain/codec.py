@@ -169,3 +169,8 @@ def _day(cell: str | None, format: str) -> Any:
         return None if cell is None else datetime.strptime(cell, format).date()
     except ValueError:
         return None
+
+
+def spread(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same cells without a dictionary, which lists values in the order of the private rows."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

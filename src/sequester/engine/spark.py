@@ -13,28 +13,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-from sequester.engine.dealt import PACKED, Packed, packed, read_words
-from sequester.engine.duck import DuckEngine, ParquetRows
-from sequester.engine.engine import CELL, COUNT, PART, Coder, Means
-from sequester.engine.pieces import Piece, Steps, added, cells_of, pieces_of, read_piece
-from sequester.engine.seen import SAME, Seeing, SeenFile, refuse_unseen
-from sequester.engine.spark_jobs import Job, run_each, run_job
-from sequester.engine.spark_session import lease
-from sequester.engine.staged import stage
+from sequester.engine.duck import DuckEngine, Piece, Steps, added, cells_of, pieces_of, read_piece
+from sequester.engine.engine import (
+    CELL,
+    COUNT,
+    PACKED,
+    PART,
+    SAME,
+    Coder,
+    Means,
+    Packed,
+    ParquetRows,
+    Seeing,
+    SeenFile,
+    packed,
+    read_words,
+    refuse_unseen,
+    stage,
+)
+from sequester.engine.spark_session import Job, lease, run_each, run_job
 from sequester.errors import DataError, OutOfMemory, Problem, SequesterError
 from sequester.ingest.named import InputName, files_of, named
 from sequester.ingest.read import DELIMITED
 from sequester.ingest.source import Wanted
 from sequester.ingest.stream import parquet_files
 from sequester.policy.model import Input
-from sequester.processes import answer_of, error_of
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from sequester.processes import Item, Result, answer_of, error_of
 
 # Errors of tasks are dealt to a part that nobody has.
 _REFUSED = -1

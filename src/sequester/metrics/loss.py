@@ -18,13 +18,18 @@ from sequester.domain.kinds import kind_of
 Integers = NDArray[np.integer[Any]]
 
 
-class SizedBoxes(Protocol):
-    """Classes as published: `lo` and `hi` have one row per quasi-identifier, all have one entry per class."""
+class Boxes(Protocol):
+    """Boxes of classes: `lo` and `hi` have one row per quasi-identifier and one entry per class."""
 
     @property
     def lo(self) -> NDArray[np.int32]: ...
     @property
     def hi(self) -> NDArray[np.int32]: ...
+
+
+class SizedBoxes(Boxes, Protocol):
+    """Classes as published, with how many records are in each."""
+
     @property
     def size(self) -> NDArray[np.int64]: ...
 
@@ -52,8 +57,15 @@ def losses(
 
 def ail(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
     """Average information loss (Byun et al., Definition 4): summed widths, averaged over records; 0 to d."""
-    width = sum(domain.width(lo, hi) for domain, lo, hi in _sides(classes, domains))
-    return _average(width, classes, suppressed=suppressed, lost=len(domains))
+    return _average(widths(classes, domains), classes, suppressed=suppressed, lost=len(domains))
+
+
+def widths(boxes: Boxes, domains: Sequence[Hierarchy]) -> NDArray[np.float64]:
+    """Per box, the summed widths of its sides."""
+    width: NDArray[np.float64] = np.zeros(boxes.lo.shape[1])
+    for domain, lo, hi in zip(domains, boxes.lo, boxes.hi, strict=True):
+        width += domain.width(lo, hi)
+    return width
 
 
 def ncp(classes: SizedBoxes, domains: Sequence[Hierarchy], *, suppressed: int = 0) -> float:
@@ -133,6 +145,6 @@ def _penalty(domain: Hierarchy, lo: NDArray[np.int32], hi: NDArray[np.int32]) ->
     return np.where(lo == hi, 0.0, (hi - lo + 1) / domain.size)
 
 
-def _average(cost: NDArray[np.float64] | int, classes: SizedBoxes, *, suppressed: int, lost: float) -> float:
+def _average(cost: NDArray[np.float64], classes: SizedBoxes, *, suppressed: int, lost: float) -> float:
     records = int(classes.size.sum()) + suppressed
     return float((cost * classes.size).sum() + suppressed * lost) / max(records, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,17 +16,15 @@ from sequester.guarantees.requirement import Requirement
 from sequester.ingest.encode import encode, encode_with_population
 from sequester.ingest.published import PublishedClasses
 from sequester.ingest.snapshot import Snapshot
-from sequester.log import Stages
+from sequester.log import Progress, Stages
 from sequester.methods.classes import Classes
 from sequester.metrics.measure import Measurement, assess_classes
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
-from sequester.publish.emit import shuffle_rows, write_table
-from sequester.publish.exact import Judged, read_back
+from sequester.publish.emit import Judged, read_back, shuffle_rows, write_table
 from sequester.publish.release import Release, whose
 from sequester.publish.seated import seat_table
 
-Progress = Callable[[str, int, int], None]
 _STAGES = ("reading", "anonymizing", "verifying", "writing values")
 
 
@@ -63,7 +60,7 @@ def anonymize(
     tell(3)
     order = shuffle_rows(classes.member, seed=brief.draws[0])
     table = write_table(records, classes, order, numbers=policy.output.numbers)
-    judged = Judged.of(records, classes, order, policy)
+    judged = Judged(records, classes, order, policy)
     read_back(table, judged)
     tell.done(rows=table.num_rows, classes=len(classes))
     member = np.empty(len(places), classes.member.dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +10,13 @@ from numpy.typing import NDArray
 from sequester.attacks.attack import Audited
 from sequester.guarantees.requirement import Requirement
 from sequester.ingest.snapshot import Snapshot
+from sequester.log import Progress
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
 from sequester.methods.method import Method, Task
 from sequester.methods.registry import method_of
 from sequester.policy.model import Policy
 from sequester.publish.emit import as_printed
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

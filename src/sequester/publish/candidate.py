@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,27 +15,25 @@ from sequester.causes import Cause
 from sequester.errors import GuaranteeError
 from sequester.history.history import History
 from sequester.history.past import Past
-from sequester.history.seats import Seats
-from sequester.ingest.snapshot import Snapshot
 from sequester.ledger.state import State
 from sequester.methods.classes import Classes
 from sequester.methods.registry import merge_next
 from sequester.metrics.measure import Measurement
+from sequester.policy.model import Policy
 from sequester.publish.anonymize import verify
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
-from sequester.publish.emit import write_table
-from sequester.publish.exact import Judged
-from sequester.publish.kept import with_current_cells
+from sequester.publish.emit import Judged, write_table
 from sequester.publish.keys import by_attack
-from sequester.publish.lineup import Lineup, line_up
-from sequester.publish.recall import rows_of
+from sequester.publish.recall import rows_of, with_current_cells
 from sequester.publish.remedy import remedy_of
 from sequester.publish.roster import (
+    Lineup,
     Move,
     Roster,
     delays,
     explain,
+    line_up,
     may_move,
     moves,
     nobody,
@@ -46,12 +45,11 @@ from sequester.publish.roster import (
 from sequester.publish.seated import seat_everybody
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Candidate:
-    """A release that is made and judged; private until it is published.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Candidate(Lineup):
+    """A release that is made and judged, of those who are in it; private until it is published.
 
     census     the people it was made from
-    lineup     those who are in it, and their past
     records    what is published, encoded
     classes    of the records
     histories  of all releases with this one
@@ -61,38 +59,16 @@ class Candidate:
     """
 
     census: Census
-    lineup: Lineup
-    records: Snapshot
     classes: Classes
     histories: tuple[History, ...]
-    merged: Classes | None
     order: NDArray[np.int64]
     table: pa.Table
     measurement: Measurement
     audit: Audit
-    notes: tuple[str, ...]
     judged: Judged
+    merged: Classes | None = None
+    notes: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
-
-    @property
-    def roster(self) -> Roster:
-        """Who is in the release, and who waits."""
-        return self.lineup.roster
-
-    @property
-    def past(self) -> Past:
-        """Who the records are about, and everything published before."""
-        return self.lineup.past
-
-    @property
-    def seats(self) -> Seats | None:
-        """Everybody's seat and pods with this release, where people are seated."""
-        return self.lineup.seats
-
-    @property
-    def decoy(self) -> NDArray[np.bool_]:
-        """Per record, whether it is about nobody."""
-        return self.lineup.decoy
 
     @property
     def of_people(self) -> Classes:
@@ -138,13 +114,11 @@ def _even_as_one_class(census: Census, roster: Roster, state: State, brief: Brie
     found none, or where people are seated, which is another matter."""
     if brief.method.seats or not state.releases:
         return ()
-    lineup, policy = line_up(census, roster, state, brief), brief.policy
+    lineup = line_up(census, roster, state, brief)
     past, top = lineup.past, np.array([[domain.size - 1] for domain in lineup.records.quasi_domains], np.int32)
-    member = np.zeros(len(past), np.int32)
-    histories = past.extend(member, np.zeros_like(top), top, order=np.arange(len(past)), name=brief.name)
-    rows = rows_of(histories, past.labels, policy.protect.against)
-    audit = audit_histories(histories, policy, against=policy.protect.against, rows=rows, registered=brief.registered)
-    return by_attack("refused", audit, policy, release=len(histories[0]))
+    whole = Classes(np.zeros(len(past), np.int32), np.zeros_like(top), top)
+    histories, audit = audited(past, whole, np.arange(len(past)), brief)
+    return by_attack("refused", audit, brief.policy, release=len(histories[0]))
 
 
 def _of_nobody(census: Census, roster: Roster, state: State, brief: Brief) -> Candidate:
@@ -160,20 +134,9 @@ def _of_nobody(census: Census, roster: Roster, state: State, brief: Brief) -> Ca
     histories, audit = _audited(lineup, classes, nobody_, brief)
     if brief.method.looks_back and not audit.holds:
         raise refusal(census)
-    return Candidate(
-        census=census,
-        lineup=lineup,
-        records=records,
-        classes=classes,
-        histories=histories,
-        merged=None,
-        order=nobody_,
-        table=write_table(records, classes, nobody_, numbers=brief.policy.output.numbers),
-        measurement=Measurement(0, 0, 0, None, None, None, None, loss={}, promises=()),
-        audit=audit,
-        notes=(),
-        judged=Judged.of(records, classes, nobody_, brief.policy),
-    )
+    measured = Measurement(0, 0, 0, None, None, None, None, loss={}, promises=())
+    made = {"census": census, "histories": histories, "audit": audit, "measurement": measured}
+    return _candidate(lineup, classes, nobody_, brief.policy, **made)
 
 
 def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as_before: bool) -> Candidate:
@@ -187,24 +150,24 @@ def _of_roster(census: Census, roster: Roster, state: State, brief: Brief, *, as
     except GuaranteeError:
         if not (as_before and state.releases) or brief.method.repairs != "fall back":
             raise
-        made = _judged(census, lineup, brief, made=merge_next(lineup.task))
+        made = _judged(census, lineup, brief, given=merge_next(lineup.task))
     refuse_suppression(brief.policy, made.classes.suppressed)
     if not made.classes.suppressed:
         return made
     # Whoever the method left out is not in the release: as if she were not in the table.
     out = made.classes.member < 0
     lineup = line_up(census, roster.without(out), state, brief)
-    return _judged(census, lineup, brief, made=replace(made.classes, member=made.classes.member[~out]))
+    return _judged(census, lineup, brief, given=replace(made.classes, member=made.classes.member[~out]))
 
 
-def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | None = None) -> Candidate:
+def _judged(census: Census, lineup: Lineup, brief: Brief, *, given: Classes | None = None) -> Candidate:
     """Make classes as the method says, check them, and have the audit try everything on the series.
 
     Raises GuaranteeError when no classes of these records are safe; a method that does not look back may come back
-    with findings. `made` are classes of these records that are there already, to be judged.
+    with findings. `given` are classes of these records that are there already, to be judged.
     """
     policy, past, records = brief.policy, lineup.past, lineup.records
-    remedy = remedy_of(lineup, brief, made)
+    remedy = remedy_of(lineup, brief, given)
     while True:
         classes = remedy.classes
         measured = verify(records, classes, brief.requirement, policy, people=lineup.people)
@@ -217,40 +180,37 @@ def _judged(census: Census, lineup: Lineup, brief: Brief, *, made: Classes | Non
             break
         remedy.improve(audit)
     records = with_current_cells(records, policy, past.retained, classes.member, seed=brief.draws)
-    return Candidate(
-        census=census,
-        lineup=lineup,
-        records=records,
-        classes=classes,
-        histories=histories,
-        merged=remedy.merged,
-        order=order,
-        table=write_table(records, classes, order, numbers=policy.output.numbers),
-        measurement=measured,
-        audit=audit,
-        notes=remedy.notes,
-        judged=Judged.of(records, classes, order, policy),
-        causes=remedy.causes,
+    made = {"census": census, "histories": histories, "audit": audit, "measurement": measured}
+    told = {"merged": remedy.merged, "notes": remedy.notes, "causes": remedy.causes}
+    return _candidate(replace(lineup, records=records), classes, order, policy, **made, **told)
+
+
+def _candidate(lineup: Lineup, classes: Classes, order: NDArray[np.int64], policy: Policy, **made: Any) -> Candidate:
+    """The records of a lineup in these classes as they will be published, and what else was made of them."""
+    records = lineup.records
+    table = write_table(records, classes, order, numbers=policy.output.numbers)
+    judged = Judged(records, classes, order, policy)
+    return Candidate(**vars(lineup), classes=classes, order=order, table=table, judged=judged, **made)
+
+
+def audited(
+    past: Past, classes: Classes, order: NDArray[np.int64], brief: Brief, **more: Any
+) -> tuple[tuple[History, ...], Audit]:
+    """The histories of all releases with these classes as the next, and what the audit says about them, given more."""
+    against = brief.policy.protect.against
+    histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=brief.name)
+    rows = rows_of(histories, past.labels, against)
+    return histories, audit_histories(
+        histories, brief.policy, against=against, rows=rows, registered=brief.registered, **more
     )
 
 
 def _audited(
     lineup: Lineup, classes: Classes, order: NDArray[np.int64], brief: Brief
 ) -> tuple[tuple[History, ...], Audit]:
-    """The histories of all releases with these classes, and what the audit says about them."""
-    past, against = lineup.past, brief.policy.protect.against
-    histories = past.extend(classes.member, classes.lo, classes.hi, order=order, name=brief.name)
-    audit = audit_histories(
-        histories,
-        brief.policy,
-        against=against,
-        rows=rows_of(histories, past.labels, against),
-        registered=brief.registered,
-        progress=brief.judging,
-        seats=lineup.seats,
-        before=brief.audited,
-    )
-    return histories, audit
+    """The same of the people of a release, with everything that is known about them."""
+    more = {"progress": brief.judging, "seats": lineup.seats, "before": brief.audited}
+    return audited(lineup.past, classes, order, brief, **more)
 
 
 def _check_retained(past: Past, classes: Classes) -> None:

@@ -1,8 +1,13 @@
-"""The people of a table among everybody published before: who is new, who stayed, who left."""
+"""The people of a table among everybody published before: who is new, who stayed, who left, and who only looks new
+because ids are written otherwise.
+
+One person has one row: that is asked where rows become people, and once more where people are recorded.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,24 +16,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sequester.domain.codec import distinct, to_text
-from sequester.errors import DataError, LedgerError, PolicyError, Problem
+from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.people import lookalikes, names, other_spellings
+from sequester.errors import DataError, GuaranteeError, LedgerError, PolicyError, Problem
 from sequester.history.sight import permanent_part
 from sequester.history.trajectory import linked, number_through
+from sequester.ingest.encode import check_domains
 from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.rows import split_hashes
-from sequester.ledger.state import State
+from sequester.ledger.state import HASH, State
 from sequester.methods.registry import method_of
-from sequester.policy.attributes import Insensitive
+from sequester.policy.fingerprint import growth
 from sequester.policy.model import Policy
-from sequester.publish.corrections import Corrections
-from sequester.publish.distinct import check_distinct
-from sequester.publish.growth import growth_of
-from sequester.publish.moved import check_moves, keep_in_reach
-from sequester.publish.personal import as_published
+from sequester.publish.corrections import Corrections, as_published, check_moves, keep_in_reach
 from sequester.publish.plan import Change
 from sequester.publish.recall import carry
-from sequester.publish.strangers import check_known, count_misspelt, note_spelling
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -43,10 +46,6 @@ class Withdrawn:
     person: Integers
     hashes: pa.Array
     patience: Integers
-
-    def overdue(self, wait: int) -> Integers:
-        """Those who have waited as long as they may."""
-        return self.person[self.patience >= wait]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +71,9 @@ class Identified:
         hashes = ledger.identify(snapshot.person)
         check_distinct(hashes)
         lasting = [place for place, attribute in enumerate(policy.quasi_identifiers.values()) if not attribute.changes]
-        texts = [_texts(snapshot.quasi_domains[place].names[0], snapshot.quasi[place]) for place in lasting]
+        names = [pa.array(snapshot.quasi_domains[place].names[0], pa.string()) for place in lasting]
+        codes = [pa.array(snapshot.quasi[place]) for place in lasting]
+        texts = [pa.DictionaryArray.from_arrays(*both) for both in zip(codes, names, strict=True)]
         return cls(snapshot, snapshot.person, hashes, ledger.digest(hashes, texts))
 
     def by_hash(self) -> Identified:
@@ -179,8 +180,8 @@ def take_census(
     people = Identified.of(ledger, snapshot, policy).by_hash()
     number = ledger.match(people.hashes) if state.people else np.full(len(snapshot), -1, np.int64)
     notes = _strangers(ledger, state, people, number, policy, everybody_is_new=everybody_is_new)
-    if state.releases:
-        notes = (*notes, *_grown(ledger, state, policy))
+    if state.releases and (told := growth_of(policy, ledger.releases()[-1].policy_text, state.domains)):
+        notes = (*notes, f"the policy is not that of the last release: {'; '.join(told)}")
     census, more = census_of(ledger, state, people, number, policy)
     return census, (*notes, *more)
 
@@ -230,12 +231,6 @@ def census_of(
     return census, notes
 
 
-def _grown(ledger: Ledger, state: State, policy: Policy) -> tuple[str, ...]:
-    """What the policy changes, in one note."""
-    told = growth_of(policy, ledger.releases()[-1].policy_text, state.domains)
-    return (f"the policy is not that of the last release: {'; '.join(told)}",) if told else ()
-
-
 def _refuse_former(ledger: Ledger, snapshot: Snapshot, policy: Policy) -> None:
     """Stop where people have ids that were replaced by others: they would count as new, and twice."""
     if count := sum(ledger.former(ids) for ids in (snapshot.person, snapshot.refused) if ids is not None):
@@ -277,14 +272,9 @@ def _corrections(
     before, now = (permanent_part(policy, snapshot.sensitive_domains, codes) for codes in (values, snapshot.sensitive))
     cells = {name: (before[place], now[place]) for place, name in enumerate(snapshot.sensitive_names)}
     for place, name in enumerate(snapshot.plain_names):
-        if not _may_change(policy, name):
+        if name in policy.lasting:
             cells[name] = (plain[place], snapshot.plain[place])
     return Corrections.find(number, (state.digests[0], people.digests), cells)
-
-
-def _may_change(policy: Policy, name: str) -> bool:
-    attribute = policy.attributes[name]
-    return isinstance(attribute, Insensitive) and attribute.changes
 
 
 def _refuse_unkept(ledger: Ledger, state: State, snapshot: Snapshot) -> None:
@@ -310,10 +300,6 @@ def _withdrawn(ledger: Ledger, state: State, snapshot: Snapshot) -> Withdrawn | 
     return Withdrawn(number[rows], hashes.take(rows), _patience(state, hashes)[rows])
 
 
-def _texts(names: tuple[str, ...], codes: Codes) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(names, pa.string()))
-
-
 def _components(state: State, policy: Policy) -> Codes:
     """Per person published before, the people she is tied to by sharing classes, directly or through others."""
     if method_of(policy.method).seats:
@@ -329,3 +315,115 @@ def _patience(state: State, hashes: pa.Array) -> Integers:
     waited = np.append(len(state.releases) + 1 - state.queue.since.astype(np.int64), 0)
     patience: Integers = waited[place]
     return patience
+
+
+# Of those who could have been recognised: the people of the table or of the last release, whichever are fewer.
+FEW = 0.05
+# So many newcomers are looked up under other spellings of their ids.
+_LOOKED_UP = 10_000
+
+
+def check_known(
+    recognised: int, people: int, last: int, *, column: str | None, everybody_is_new: bool, misspelt: int = 0
+) -> tuple[str, ...]:
+    """Stop where nearly nobody is recognised, unless that was said before; returns what a plan notes then.
+
+    last  people of the last release, or of whatever else the table is held against
+    """
+    if not last or not people or recognised >= FEW * min(people, last):
+        return ()
+    table = f"of the {people:,} people in the table"
+    known = f"only {recognised:,} {table} are" if recognised else f"none {table} is"
+    what = f"{known} recognised, though {last:,} were published last"
+    if everybody_is_new:
+        return (f"{what}: they were said to be other people, and count as such",)
+    cause = (
+        f"{misspelt:,} or more of their ids are numbers that were written in another way then (1 and 1.0, 7 and 007)"
+        if misspelt
+        else "their ids are probably from another column, written in another way, or made with another secret"
+    )
+    message = (
+        f"{what}; {cause}. Published like this, everybody would count twice. Give the ids as they were; if these "
+        "really are other people, say so with everybody_is_new=True"
+    )
+    raise DataError(Problem(message, column=column))
+
+
+def count_misspelt(ledger: Ledger, ids: pa.Array, number: NDArray[np.int64]) -> int:
+    """How many of those who are not recognised would be, were their ids numbers written in another way.
+
+    `number` is -1 for them. Of very many newcomers only some are looked up, so there may be more.
+    """
+    strangers = np.flatnonzero(number < 0)
+    chosen = strangers[:: max(1, -(-len(strangers) // _LOOKED_UP))]
+    ways = other_spellings(names(ids.take(pa.array(chosen))))
+    row = np.concatenate([np.flatnonzero(way.is_valid().to_numpy(zero_copy_only=False)) for way in ways])
+    if not len(row):
+        return 0
+    known = ledger.match(ledger.identify(pa.concat_arrays([way.drop_null() for way in ways])))
+    return len(np.unique(row[known >= 0]))
+
+
+def note_spelling(ids: pa.Array, misspelt: int = 0) -> tuple[str, ...]:
+    """What a steward should know about ids that are numbers written in several ways."""
+    notes = []
+    if alike := lookalikes(names(ids)):
+        notes.append(
+            f"{_people(alike)} an id that is a number and written in another way than another one of the table (1 and "
+            "1.0, 7 and 007): these count as different people; if they are not, correct the ids"
+        )
+    if misspelt:
+        notes.append(
+            f"{_people(misspelt)} an id that is not known, but would be if the number was written in another way (1 "
+            "and 1.0, 7 and 007): they count as new people; if they are not, give the ids as they were"
+        )
+    return tuple(notes)
+
+
+def _people(count: int) -> str:
+    return "1 person has" if count == 1 else f"{count:,} people have"
+
+
+def check_distinct(hashes: pa.Array) -> None:
+    """Stop where two rows are about one person: whatever let them pass, no class may count her twice."""
+    if _may_repeat(hashes) and len(hashes) != pc.count_distinct(hashes).as_py():
+        raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
+
+
+def _may_repeat(hashes: pa.Array) -> bool:
+    """Whether halves of two hashes are alike: sorting them is quicker than comparing all of each."""
+    if hashes.type != HASH:
+        return True
+    halves = np.frombuffer(hashes.buffers()[1], np.uint64)[2 * hashes.offset :][: 2 * len(hashes) : 2]
+    ordered = np.sort(halves)
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
+def check_written(written: int, person: NDArray[np.int64], member: NDArray[np.int32]) -> None:
+    """Stop where a release has not one row for each of its people, or not those that are recorded.
+
+    written  rows of the table that others will see
+    person   the person of each record, and `member` per person her class, -1 for whoever is not in the release
+    """
+    if np.bincount(person, minlength=1).max() > 1:
+        raise _refusal("two rows are about one person, so classes would hide fewer people than they have rows")
+    if not written == len(person) == np.count_nonzero(member >= 0):
+        raise _refusal("the rows to publish are not as many as the people to record")
+
+
+def _refusal(why: str) -> GuaranteeError:
+    return GuaranteeError(f"{why}. Nothing was published.", guarantee="series")
+
+
+def growth_of(policy: Policy, text: str, before: Mapping[str, Hierarchy]) -> list[str]:
+    """In words, names of columns and counts only; PolicyError where a hierarchy lost values, or moved some.
+
+    text    the policy of the last release
+    before  the domains of its columns then
+    """
+    told = growth(policy, text)
+    for name, domain in check_domains(policy, before).known.items():
+        if new := domain.size - before[name].size:
+            values = "1 new value" if new == 1 else f"{new:,} new values"
+            told.append(f"the hierarchy of {name} has {values}")
+    return told

@@ -1,6 +1,7 @@
 """From a plan to a visible release: the ledger first, then the folder, and nothing in between that a kill can lose.
 
-    1  the folder is written whole, under a hidden name, and read back
+    1  the folder is written whole, under a hidden name, and read back; of a release in parts, the parts are on their
+       shelf, too, and neither counts for anything until an entry of the ledger knows their digests
     2  the ledger records the release as begun
     3  the folder gets its name: from here on the world may know
     4  the ledger records that it is published
@@ -12,39 +13,46 @@ folders and ledger may have been moved together since.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from sequester.drafts import remove
+from sequester.drafts import flush, remove
 from sequester.errors import DataError, LedgerError, Problem, SequesterError, Unsettled
+from sequester.ingest.snapshot import Snapshot
 from sequester.ledger import Ledger
 from sequester.ledger.evidence import differing
 from sequester.ledger.state import HASH, Draft, Entry, WaitingList
 from sequester.log import Progress, Stages
-from sequester.metrics.sketch import sketch
+from sequester.methods.classes import Classes
+from sequester.metrics.sketch import Sketch, sketch
 from sequester.outputs import data_file
 from sequester.policy.fingerprint import fingerprint, policy_text
 from sequester.policy.model import Policy
 from sequester.publish.candidate import Candidate
-from sequester.publish.distinct import check_written
-from sequester.publish.exact import read_back
-from sequester.publish.files import draft_folder, draft_of, show_folder
-from sequester.publish.plan import Plan
+from sequester.publish.census import Census, check_written
+from sequester.publish.emit import read_back
+from sequester.publish.files import draft_of, show_folder, write_data
+from sequester.publish.plan import Plan, stale
 from sequester.publish.release import Release, whose
-from sequester.publish.repeated import stale
 from sequester.publish.reporting import axes_of, public_page, told_of
+from sequester.publish.roster import of_everybody
 from sequester.regular import digest_of
+
+if TYPE_CHECKING:
+    from sequester.publish.parts.release import PartsToPublish
 
 # What of a plan the ledger keeps beside what it has columns for.
 _KEPT = (
@@ -53,10 +61,6 @@ _KEPT = (
     "estimated", "belief",
 )  # fmt: skip
 
-_STAGES = ("describing", "writing", "reading back", "recording")
-# Of the time for a release of a million people.
-_SHARES = (0.15, 0.35, 0.2, 0.3)
-
 
 def step(name: str) -> None:
     """A point between two durable actions, named for tests that stop the process there."""
@@ -64,47 +68,34 @@ def step(name: str) -> None:
 
 def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress: Progress | None = None) -> Release:
     """Publish a plan into a folder of releases; nothing is published that the ledger does not know."""
-    tell = Stages("publish", _STAGES, progress, shares=_SHARES)
-    tell(0)
-    candidate = plan.candidate
-    if candidate is None:
-        raise ValueError("a plan without its records cannot be published")
+    earlier = ledger.releases()
     if ledger.head != plan.head:
-        raise stale(ledger.releases(), plan)
-    place = folder / policy.series / plan.folder
-    people = ~candidate.decoy
-    release = Release(
-        table=candidate.table,
-        measurement=candidate.measurement,
-        policy=policy,
-        person=candidate.records.without(~people).person,
-        classes=candidate.of_people,
-        facts=facts_of(plan),
-        rows=whose(candidate.order, people, None),
-    )
-    data = data_file(policy.output.format)
+        raise stale(earlier, plan)
+    place, making = folder / policy.series / plan.folder, _making(ledger, plan, policy)
+    stages, release, draft = list(making.shares), making.release, draft_of(place)
+    tell = Stages("publish", stages, progress, shares=list(making.shares.values()))
+
+    def begin(stage: str) -> None:
+        if stage in stages:
+            tell(stages.index(stage))
+
+    begin("describing")
     step("before writing")
     sweep(place.parent)
-    earlier = ledger.releases()
-    drawn = sketch(release.opened, policy, axes=axes_of(told_of(earlier)))
-
-    def texts(digest: str) -> Mapping[str, str]:
-        return _texts(release, data, digest, lambda: public_page(release, earlier=earlier, drawn=drawn))
-
-    tell(1)
-    draft = draft_folder(place, release.as_written(data), data, texts)
-    step("written")
-    try:
-        tell(2)
-        read_back(draft / data, candidate.judged)
-        tell(3)
-        files = {file.name: digest_of(file) for file in draft.iterdir()}
-        where = where_of(ledger, place)
-        kept = {"folder": where, "published": drawn.to_dict()}
-        entry = ledger.begin(_draft(ledger, plan, candidate, policy, kept=kept, files=files, data=data))
-    except BaseException:
+    drawn = making.sketch(axes_of(told_of(earlier)))
+    begin("writing")
+    with _gone_on_failure(place, draft, *making.hidden):
+        draft.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(draft, ignore_errors=True)
-        raise
+        draft.mkdir(mode=0o700)
+        digests = making.write(draft)
+        files = digests | _write_texts(draft, release, digests, earlier, drawn)
+        step("written")
+        begin("reading back")
+        making.check(draft)
+        begin("recording")
+        kept = {"folder": where_of(ledger, place), "published": drawn.to_dict()}
+        entry = making.record(facts_kept(plan, policy, kept=kept, files=files, data=next(iter(digests))))
     step("begun")
     show_folder(place)
     step("shown")
@@ -115,13 +106,89 @@ def commit(ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress
     return release
 
 
+def _making(ledger: Ledger, plan: Plan, policy: Policy) -> _Whole | PartsToPublish:
+    if plan.parts is None:
+        return _Whole(ledger, plan, policy)
+    from sequester.publish.parts.release import PartsToPublish
+
+    return PartsToPublish(ledger, plan, policy, facts_of(plan))
+
+
+class _Whole:
+    """A release of one table that is held in memory: what is written and recorded of it.
+
+    release  with nothing yet about its files
+    shares   of the time that each stage takes, by its name
+    hidden   what else nobody knows of before the release is recorded
+    """
+
+    shares: ClassVar = {"describing": 0.15, "writing": 0.35, "reading back": 0.2, "recording": 0.3}
+    hidden: tuple[Path, ...] = ()
+
+    def __init__(self, ledger: Ledger, plan: Plan, policy: Policy) -> None:
+        if plan.candidate is None:
+            raise ValueError("a plan without its records cannot be published")
+        self._ledger, self._plan, self._policy, self._made = ledger, plan, policy, plan.candidate
+        self._data, people = data_file(policy.output.format), ~plan.candidate.decoy
+        self.release = Release(
+            table=self._made.table,
+            measurement=self._made.measurement,
+            policy=policy,
+            person=self._made.records.without(~people).person,
+            classes=self._made.of_people,
+            facts=facts_of(plan),
+            rows=whose(self._made.order, people, None),
+        )
+
+    def sketch(self, axes: tuple[str, str] | None) -> Sketch:
+        """What it looks like."""
+        return sketch(self.release.opened, self._policy, axes=axes)
+
+    def write(self, draft: Path) -> dict[str, str]:
+        """Write the data files, flushed; returns their digests."""
+        write_data(self.release.as_written(self._data), draft / self._data)
+        return {self._data: digest_of(draft / self._data)}
+
+    def check(self, draft: Path) -> None:
+        """What is left to be done before anything is recorded."""
+        read_back(draft / self._data, self._made.judged)
+
+    def record(self, facts: Mapping[str, Any]) -> Entry:
+        """Begin the release in the ledger."""
+        drafted = draft_of_release(self._ledger, self._made, self._policy, self._plan)
+        return self._ledger.begin(replace(drafted, **facts))
+
+
 def record(ledger: Ledger, plan: Plan, policy: Policy) -> None:
     """Note a plan in the ledger of a rehearsal, as if it had been published: no folder is made, and nobody sees it."""
     if plan.candidate is None:
         raise ValueError("a plan without its records cannot be recorded")
     data = data_file(policy.output.format)
-    entry = ledger.begin(_draft(ledger, plan, plan.candidate, policy, kept={}, files={data: ""}, data=data))
+    facts = facts_kept(plan, policy, kept={}, files={data: ""}, data=data)
+    entry = ledger.begin(replace(draft_of_release(ledger, plan.candidate, policy, plan), **facts))
     ledger.finish(entry.number)
+
+
+@contextlib.contextmanager
+def _gone_on_failure(place: Path, draft: Path, *hidden: Path) -> Iterator[None]:
+    """What nobody knows of yet, first the draft of a release, is removed when something fails; a full disk is told."""
+    message = None
+    try:
+        yield
+    except OSError as error:
+        message = f"could not be written, nothing was published: {error.strerror or 'disk error'}"
+    except Unsettled:
+        # It may be recorded all the same: then its parts are the ledger's, until the next command withdraws it.
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    except BaseException:
+        for one in (draft, *hidden):
+            shutil.rmtree(one, ignore_errors=True)
+        raise
+    if message is not None:
+        for one in (draft, *hidden):
+            shutil.rmtree(one, ignore_errors=True)
+        raise DataError(Problem(message, file=str(place)))
 
 
 def settle(ledger: Ledger, entry: Entry, place: Path) -> None:
@@ -227,92 +294,105 @@ def _today() -> str:
     return now.date().isoformat()
 
 
-def _texts(release: Release, data: str, digest: str, page: Callable[[], str]) -> Mapping[str, str]:
-    release.facts = {**release.facts, "digests": {data: digest}, "data": data}
-    texts = {"dictionary.csv": release.dictionary(), "report.html": page()}
+def _write_texts(
+    draft: Path, release: Release, data: Mapping[str, str], earlier: Sequence[Entry], drawn: Sketch
+) -> dict[str, str]:
+    """Write what goes with the data files, given their digests; returns the digests of these texts."""
+    names = list(data)
+    release.facts = {**release.facts, "digests": dict(data), "data": names if len(names) > 1 else names[0]}
+    texts = {"dictionary.csv": release.dictionary(), "report.html": public_page(release, earlier=earlier, drawn=drawn)}
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-    release.facts = {**release.facts, "digests": {data: digest, **digests}}
-    return {**texts, "release.json": release.to_json() + "\n"}
+    release.facts = {**release.facts, "digests": {**data, **digests}}
+    texts["release.json"] = release.to_json() + "\n"
+    for name, text in texts.items():
+        (draft / name).write_text(text, encoding="utf-8", newline="")
+        flush(draft / name)
+    flush(draft)
+    return {**digests, "release.json": hashlib.sha256(texts["release.json"].encode()).hexdigest()}
 
 
-def _draft(
-    ledger: Ledger,
-    plan: Plan,
-    candidate: Candidate,
-    policy: Policy,
-    *,
-    kept: Mapping[str, Any],
-    files: Mapping[str, str],
-    data: str,
-) -> Draft:
-    """What the ledger keeps of a release; `kept` is what its summary has beside what the plan says."""
-    recorded = draft_of_release(ledger, candidate, policy, name=plan.name, head=plan.head, number=plan.number)
-    return with_facts(recorded, plan, policy, kept=kept, files=files, data=data)
-
-
-def with_facts(
-    draft: Draft, plan: Plan, policy: Policy, *, kept: Mapping[str, Any], files: Mapping[str, str], data: str
-) -> Draft:
-    """What is recorded of a release with what its plan says about it."""
+def facts_kept(
+    plan: Plan, policy: Policy, *, kept: Mapping[str, Any], files: Mapping[str, str], data: str
+) -> dict[str, Any]:
+    """What is recorded of a release beside its people, by the names of a draft; `kept` is more for its summary."""
     from sequester import __version__
 
     told = plan.to_dict()
-    return replace(
-        draft,
-        input_digest=plan.input_digest,
-        output_digest=files[data],
-        files=files,
-        seed=plan.seed,
-        recipient=plan.recipient,
-        purpose=plan.purpose,
-        versions={
+    return {
+        "input_digest": plan.input_digest,
+        "output_digest": files[data],
+        "files": files,
+        "seed": plan.seed,
+        "recipient": plan.recipient,
+        "purpose": plan.purpose,
+        "versions": {
             "sequester": __version__,
             "python": platform.python_version(),
             **{library: metadata.version(library) for library in ("numpy", "numba", "pyarrow", "scipy", "duckdb")},
         },
-        summary={**kept, **{key: told[key] for key in _KEPT}},
-        fingerprint=fingerprint(policy),
-        policy_text=policy_text(policy),
-    )
+        "summary": {**kept, **{key: told[key] for key in _KEPT}},
+        "fingerprint": fingerprint(policy),
+        "policy_text": policy_text(policy),
+    }
 
 
-def draft_of_release(
-    ledger: Ledger, candidate: Candidate, policy: Policy, *, name: str, head: str, number: int
-) -> Draft:
+def draft_of_release(ledger: Ledger, candidate: Candidate, policy: Policy, plan: Plan) -> Draft:
     """Who is in which class of a release, with what, and who is new."""
-    census, roster, past, records = candidate.census, candidate.roster, candidate.past, candidate.records
-    known, people = len(census.last), len(past.first.people)
-    member = np.full(people, -1, np.int32)
-    member[past.person] = candidate.classes.member
-    check_written(candidate.table.num_rows, past.person, member)
-    values = np.zeros((len(records.sensitive), people), np.int32)
-    values[:, :known] = census.values
-    values[:, past.person] = records.sensitive
-    plain = np.zeros((len(records.plain), people), np.int32)
-    plain[:, :known] = census.plain
-    plain[:, past.person] = records.plain
-    new = roster.rows[census.number[roster.rows] < 0]
-    invented = ledger.invent(known + len(new), people - known - len(new))
+    census, roster, past = candidate.census, candidate.roster, candidate.past
+    new, people = roster.rows[census.number[roster.rows] < 0], len(past.first.people)
+    known = len(census.last) + len(new)
+    draft = drafted(
+        census,
+        candidate.records,
+        past.person,
+        candidate.classes,
+        new,
+        invented=ledger.invent(known, people - known),
+        name=plan.name,
+        head=plan.head,
+        method=policy.method.name,
+        retained=roster.retained,
+        queue=_queue(plan.number, candidate),
+        seats=candidate.seats,
+    )
+    check_written(candidate.table.num_rows, past.person, draft.member)
+    return draft
+
+
+def drafted(
+    census: Census,
+    records: Snapshot,
+    person: NDArray[np.int64],
+    classes: Classes,
+    new: NDArray[np.int64],
+    *,
+    invented: pa.Array | None = None,
+    **facts: Any,
+) -> Draft:
+    """What a ledger keeps of records in classes, whoever they are of, with more facts about the release.
+
+    new       the records of the table of people who were never published; they are numbered in this order
+    invented  hashes of decoys who are new, and are numbered after them
+    """
+    invented = pa.array([], HASH) if invented is None else invented
+    member = np.full(len(census.last) + len(new) + len(invented), -1, np.int32)
+    member[person] = classes.member
+    values, plain = of_everybody(census, records, person, len(member))
     return Draft(
-        name=name,
-        head=head,
         quasi=records.quasi_names,
         sensitive=records.sensitive_names,
+        insensitive=records.plain_names,
         domains=records.domains,
-        lo=candidate.classes.lo,
-        hi=candidate.classes.hi,
+        lo=classes.lo,
+        hi=classes.hi,
         member=member,
         values=values,
-        insensitive=records.plain_names,
         plain=plain,
-        newcomers=pa.concat_arrays([census.people.hashes.take(new).cast(HASH), invented]),
+        newcomers=pa.concat_arrays([census.people.hashes.take(pa.array(new)).cast(HASH), invented]),
         digests=np.append(census.people.digests[new], np.zeros(len(invented), np.int64))[None],
         input_digest="",
         output_digest="",
-        method=policy.method.name,
-        retained=roster.retained,
-        queue=_queue(number, candidate),
-        seats=candidate.seats,
+        **facts,
     )
 
 

@@ -3,26 +3,31 @@
 A corrected cell beside the old one tells: the two were of one person. So the table is an error, or these people are
 left out as if they had left, or they stay in the release as they were published, and the correction is held back. Of
 what was published the ledger has the codes of sensitive and insensitive cells; of quasi-identifiers it has only boxes,
-so whoever has one outside of them is put at the nearest place that lies in all of them.
+so whoever has one outside of them is put at the nearest place that lies in all of them. Where values move by a known
+step, whoever was published before must be where she can be by now. First values, and nodes in place of values, stay as
+they were published, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sequester.domain.hierarchy import Hierarchy
+from sequester.domain.nodes import coarser, nesting
 from sequester.errors import DataError, Problem
+from sequester.history.drift import exact, reach, worth
 from sequester.ingest.snapshot import Snapshot
 from sequester.ingest.validate import places
 from sequester.ledger.state import Memory, State
+from sequester.policy.attributes import Drift
 from sequester.policy.model import Policy
-from sequester.publish.kept import continued
-from sequester.publish.recall import boxes_of
+from sequester.publish.recall import boxes_of, continued
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -180,3 +185,121 @@ def _problem(rows: Mask, name: str | None, snapshot: Snapshot) -> Problem | None
         there[snapshot.row[rows]] = True
         where = f" ({places(there)})"
     return Problem(f"{what}{who} other values than in an earlier release{where}; {_FIX}", column=name, rows=count)
+
+
+# Whoever is published on after leaving stays where she was, and may return from further away than a step.
+_FIX_MOVED = (
+    "correct the cells, or, where people were published on after they left and have returned, publish these as near as "
+    "they can be with `corrections: keep`"
+)
+
+Floats = NDArray[np.float64]
+
+
+class Reach(NamedTuple):
+    """Where the values of one quasi-identifier can be by now, of the records of people who were published before.
+
+    axis       its place among the quasi-identifiers
+    records    these records
+    low, high  per such record, the least and the most that all boxes of hers allow
+    outside    per such record, whether its value is not between them
+    """
+
+    axis: int
+    name: str
+    records: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    outside: Mask
+
+
+def reaches(snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy) -> Iterator[Reach]:
+    """Of every quasi-identifier that moves by a known step: the ledger has boxes, and each must be in reach.
+
+    number  per record, its person among everybody published before, -1 for newcomers
+    """
+    known = np.flatnonzero(number >= 0)
+    for axis, (name, attribute) in enumerate(policy.quasi_identifiers.items()):
+        if not isinstance(attribute.changes, Drift):
+            continue
+        step = np.array([attribute.changes.by], np.float64)
+        now = exact(snapshot.quasi_domains[axis], snapshot.quasi[axis, known])
+        low, high = np.full(len(known), -np.inf), np.full(len(known), np.inf)
+        for release, memory in enumerate(state.releases):
+            at = state.path[state.trajectory[number[known]], release]
+            box = worth(memory.domains[name], memory.lo[axis, at], memory.hi[axis, at])
+            least, most = reach((box[0][None], box[1][None]), step, len(state.releases) - release)
+            low = np.where(at >= 0, np.maximum(low, least[0]), low)
+            high = np.where(at >= 0, np.minimum(high, most[0]), high)
+        yield Reach(axis, name, known, low, high, (now < low) | (now > high))
+
+
+def check_moves(snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy) -> None:
+    """Refuse values that moved further than the policy says."""
+    problems = []
+    for there in reaches(snapshot, number, state, policy):
+        if count := int(np.count_nonzero(there.outside)):
+            who = "1 person has" if count == 1 else f"{count:,} people have"
+            message = f"{who} moved further since an earlier release than the policy says; {_FIX_MOVED}"
+            problems.append(Problem(message, column=there.name, rows=count))
+    if problems:
+        raise DataError(problems)
+
+
+def keep_in_reach(
+    snapshot: Snapshot, number: NDArray[np.int64], state: State, policy: Policy
+) -> tuple[Snapshot, dict[str, Mask]]:
+    """The table, values that moved too far at the nearest place in reach that the domain has, and which they are."""
+    quasi, moved = snapshot.quasi.copy(), {}
+    for there in reaches(snapshot, number, state, policy):
+        domain = snapshot.quasi_domains[there.axis]
+        leaves = exact(domain, np.arange(domain.size - int(domain.missing)))
+        first = np.searchsorted(leaves, there.low, "left")
+        last = np.searchsorted(leaves, there.high, "right") - 1
+        some = there.outside & (first <= last)
+        rows = there.records[some]
+        quasi[there.axis, rows] = np.clip(quasi[there.axis, rows], first[some], last[some])
+        mask: Mask = np.zeros(len(snapshot), np.bool_)
+        mask[rows] = True
+        moved[there.name] = mask
+    return replace(snapshot, quasi=quasi), moved
+
+
+def as_published(
+    snapshot: Snapshot, policy: Policy, number: NDArray[np.int64], before: NDArray[np.int32]
+) -> tuple[Snapshot, int]:
+    """The snapshot with first values, and permanent graded ones, as they were published before, and for how many graded
+    ones that is too fine now.
+
+    What was published about a person stays as it was: a node in place of a value that is known hides nothing, and two
+    versions of one value would say which row is hers. `number` is the person of each record, -1 for a new one;
+    `before` (sensitive attributes, people) what was published.
+    """
+    snapshot = _first_values(snapshot, policy, number, before)
+    graded = [p for p, a in enumerate(policy.sensitive.values()) if a.is_graded and a.stays]
+    known = np.flatnonzero(number >= 0)
+    if not graded or not len(known) or snapshot.exact is None:
+        return snapshot, 0
+    sensitive, late = snapshot.sensitive.copy(), np.zeros(len(known), np.bool_)
+    for place in graded:
+        domain = snapshot.sensitive_domains[place]
+        old, value, new = before[place, number[known]], snapshot.exact[place, known], sensitive[place, known]
+        # Whoever has another value than was published is left as she is: that is an error, told elsewhere.
+        _, fits = coarser(domain, old, value)
+        sensitive[place, known] = np.where(fits, old, new)
+        late |= fits & (new != old) & nesting(domain, new, old)[0]
+    return replace(snapshot, sensitive=sensitive), int(np.count_nonzero(late))
+
+
+def _first_values(snapshot: Snapshot, policy: Policy, number: NDArray[np.int64], before: NDArray[np.int32]) -> Snapshot:
+    """The snapshot in which everybody published before has what was published of values of which the first is kept."""
+    kept = [place for place, attribute in enumerate(policy.sensitive.values()) if attribute.values == "first"]
+    known = np.flatnonzero(number >= 0)
+    if not kept or not len(known):
+        return snapshot
+    sensitive, exact = snapshot.sensitive.copy(), None if snapshot.exact is None else snapshot.exact.copy()
+    for place in kept:
+        sensitive[place, known] = before[place, number[known]]
+        if exact is not None:
+            exact[place, known] = sensitive[place, known]
+    return replace(snapshot, sensitive=sensitive, exact=exact)

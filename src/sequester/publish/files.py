@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,17 +28,7 @@ def write_file(
 ) -> Path:
     """Write one table; the suffix is the format. `check` may refuse the file before it gets its name; `mode` is who
     may read it, by default as the system has it."""
-    _refuse_existing(path, force=force)
-    with _staged(path) as folder:
-        draft = folder / path.name
-        _write(table, draft)
-        if mode is not None:
-            draft.chmod(mode)
-        if check is not None:
-            check(draft)
-        draft.replace(path)
-    _flush_names(path.parent)
-    return path
+    return _appear(path, lambda draft: write_data(table, draft), force=force, check=check, mode=mode)
 
 
 def write_folder(
@@ -66,7 +55,7 @@ def write_folder(
     with _staged(place) as folder:
         draft = folder / place.name
         draft.mkdir()
-        _write(table, draft / data)
+        write_data(table, draft / data)
         if check is not None:
             check(draft / data)
         for name, text in texts.items():
@@ -89,13 +78,31 @@ def write_folder(
 
 def write_text(path: Path, text: str, *, force: bool = True, mode: int | None = None) -> Path:
     """Write one text file; `mode` is who may read it, by default as the system has it."""
+
+    def write(draft: Path) -> None:
+        draft.write_text(text, encoding="utf-8")
+        flush(draft)
+
+    return _appear(path, write, force=force, mode=mode)
+
+
+def _appear(
+    path: Path,
+    write: Callable[[Path], None],
+    *,
+    force: bool,
+    mode: int | None,
+    check: Callable[[Path], None] | None = None,
+) -> Path:
+    """A file that is written beside its place, and gets its name when it is whole."""
     _refuse_existing(path, force=force)
     with _staged(path) as folder:
         draft = folder / path.name
-        draft.write_text(text, encoding="utf-8")
+        write(draft)
         if mode is not None:
             draft.chmod(mode)
-        flush(draft)
+        if check is not None:
+            check(draft)
         draft.replace(path)
     _flush_names(path.parent)
     return path
@@ -104,32 +111,6 @@ def write_text(path: Path, text: str, *, force: bool = True, mode: int | None = 
 def draft_of(path: Path) -> Path:
     """Where a folder is drafted before it is shown: beside its place, under a hidden name that recovery knows."""
     return path.with_name(f".{path.name}.draft")
-
-
-def draft_folder(path: Path, table: pa.Table, data: str, texts: Callable[[str], Mapping[str, str]]) -> Path:
-    """Write a folder, whole and flushed, under the name of its draft; `show_folder` makes it visible.
-
-    Until then only its owner may read it. `texts` is called with the digest of the data file, and returns the text
-    files that go with it.
-    """
-    draft = draft_of(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(mode=0o700)
-        _write(table, draft / data)
-        for name, text in texts(digest_of(draft / data)).items():
-            (draft / name).write_text(text, encoding="utf-8", newline="")
-            flush(draft / name)
-        flush(draft)
-        return draft
-    except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        message = f"could not be written, nothing was published: {error.strerror or 'disk error'}"
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    raise DataError(Problem(message, file=str(path)))
 
 
 def show_folder(path: Path) -> Path:
@@ -150,7 +131,8 @@ def show_folder(path: Path) -> Path:
     return path
 
 
-def _write(table: pa.Table, path: Path) -> None:
+def write_data(table: pa.Table, path: Path) -> None:
+    """Write one table, flushed to disk; the suffix is the format."""
     import pyarrow as pa
 
     fits = True

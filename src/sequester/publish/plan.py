@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sequester.attacks.attack import Untried
 from sequester.causes import Cause, Relaxation
-from sequester.errors import DataError
-from sequester.ledger.state import folder_name
-from sequester.publish.saved import FORMAT, read_saved
+from sequester.errors import DataError, StalePlan
+from sequester.ledger.state import Entry, folder_name
+from sequester.publish.saved import Seed, plain, read_saved, to_text
 from sequester.publish.since_last import SinceLast
 from sequester.viewable import Viewable
 
@@ -112,11 +112,6 @@ class PodFigures:
             name, most = max(((name, one["most"]) for name, one in self.shares.items()), key=lambda one: one[1])
             yield f"as the policy wants them: {100 * most:.2g} points off at most, of {name}"
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any] | None) -> Self | None:
-        """The reverse of `asdict`; None stays None."""
-        return None if raw is None else cls(**raw)
-
 
 @dataclass(frozen=True)
 class Check:
@@ -124,6 +119,8 @@ class Check:
 
     `about` says whether it is a promise about each release on its own, or about all of them together.
     """
+
+    TOLD: ClassVar = ("margin", "about")
 
     attack: str
     adversary: str
@@ -145,15 +142,15 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the margin among them."""
-        return {**asdict(self), "margin": self.margin, "about": self.about}
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Self:
-        """The reverse of `to_dict`."""
-        return cls(**{name: value for name, value in raw.items() if name not in ("margin", "about")})
+        values: dict[str, Any] = plain(self)
+        return values
 
 
-@dataclass(frozen=True, repr=False)
+# What of a plan is not computed again when it is published.
+_OF_PRICE = ("source", "loss", "levers", "notes", "seal", "why", "relaxations", "estimated", "belief")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Plan(Viewable):
     """The next release, made and judged but known to nobody.
 
@@ -185,26 +182,28 @@ class Plan(Viewable):
                                      what is compared, or `levers`; the loss of the release itself never is
     """
 
+    TOLD: ClassVar = ("holds",)
+
     series: str
     number: int
     name: str
     head: str
     fingerprint: str
     source: str | None
-    input_digest: str
-    content: str
+    input_digest: str = ""
+    content: str = ""
     method: Mapping[str, Any]
-    seed: int
+    seed: Seed
     recipient: str | None
     purpose: str | None
-    change: Change
-    waiting: Waiting
-    records: int
-    classes: int
-    checks: tuple[Check, ...]
-    findings: int
-    loss: Mapping[str, Mapping[str, float]]
-    levers: Mapping[str, float]
+    change: Change = Change()
+    waiting: Waiting = Waiting()
+    records: int = 0
+    classes: int = 0
+    checks: tuple[Check, ...] = ()
+    findings: int = 0
+    loss: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    levers: Mapping[str, float] = field(default_factory=dict)
     personal: Personal = Personal()
     gain: Mapping[str, float] = field(default_factory=dict)
     listed: str | None = None
@@ -245,21 +244,8 @@ class Plan(Viewable):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the records: counts and digests, no cell and no person."""
-        raw = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
-        raw["method"] = dict(self.method)
-        raw["change"], raw["waiting"] = asdict(self.change), asdict(self.waiting)
-        raw["personal"], raw["gain"] = asdict(self.personal), dict(self.gain)
-        raw["checks"] = [check.to_dict() for check in self.checks]
-        raw["loss"] = {name: dict(values) for name, values in self.loss.items()}
-        raw["levers"], raw["notes"] = dict(self.levers), list(self.notes)
-        raw["belief"] = {name: dict(figures) for name, figures in self.belief.items()}
-        raw["estimated"] = list(self.estimated)
-        raw["untried"] = [one.to_dict() for one in self.untried]
-        raw["pods"] = None if self.pods is None else asdict(self.pods)
-        raw["why"] = [cause.to_dict() for cause in self.why]
-        raw["relaxations"] = [one.to_dict() for one in self.relaxations]
-        raw["since_last"] = None if self.since_last is None else self.since_last.to_dict()
-        return {**raw, "holds": self.holds}
+        values: dict[str, Any] = plain(self)
+        return values
 
     def signed(self) -> bytes:
         """What the seal is of: everything but itself."""
@@ -272,19 +258,7 @@ class Plan(Viewable):
         pods = self.pods
         if pods is not None and plan.pods is not None:
             pods = replace(pods, facts=plan.pods.facts)
-        return replace(
-            self,
-            source=plan.source,
-            loss=plan.loss,
-            levers=plan.levers,
-            notes=plan.notes,
-            pods=pods,
-            seal=plan.seal,
-            why=plan.why,
-            relaxations=plan.relaxations,
-            estimated=plan.estimated,
-            belief=plan.belief,
-        )
+        return replace(self, pods=pods, **{name: getattr(plan, name) for name in _OF_PRICE})
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The same as JSON."""
@@ -299,25 +273,51 @@ class Plan(Viewable):
 
         if self.source is None:
             raise DataError("only a plan of a file can be saved: publish this one, or plan from a csv or parquet file")
-        text = json.dumps({"sequester-plan": FORMAT, **self.to_dict()}, indent=2) + "\n"
-        return write_text(Path(path), text, mode=0o600)
+        return write_text(Path(path), to_text(self), mode=0o600)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a saved plan; the records are made anew from its input when it is published."""
-        raw = read_saved(Path(path))
-        del raw["holds"]
-        raw["change"], raw["waiting"] = Change(**raw["change"]), Waiting(**raw["waiting"])
-        raw["personal"] = Personal(**raw["personal"])
-        raw["untried"] = tuple(map(Untried.from_dict, raw["untried"]))
-        raw["pods"] = PodFigures.from_dict(raw["pods"])
-        raw["why"] = tuple(map(Cause.from_dict, raw["why"]))
-        raw["relaxations"] = tuple(Relaxation(**one) for one in raw["relaxations"])
-        raw["since_last"] = SinceLast.from_dict(raw["since_last"])
-        raw["checks"], raw["notes"] = tuple(map(Check.from_dict, raw["checks"])), tuple(raw["notes"])
-        raw["estimated"] = tuple(raw["estimated"])
-        return cls(**raw)
+        return read_saved(Path(path), cls)
 
     def __repr__(self) -> str:
         verdict = "holds" if self.holds else f"{self.findings} findings"
         return f"<Plan {self.folder} of {self.series}: {self.records} records in {self.classes} classes, {verdict}>"
+
+
+def repeats(entries: Sequence[Entry], input_digest: str) -> Entry | None:
+    """The last release of exactly this table, if there is one."""
+    return next((entry for entry in reversed(entries) if entry.input_digest == input_digest), None)
+
+
+def note_repeated(entry: Entry | None) -> tuple[str, ...]:
+    """What a plan notes about a table that was published before."""
+    return () if entry is None else (f"{_already(entry)}; publish it once more only for somebody who needs it",)
+
+
+def name_taken(entry: Entry | None) -> str:
+    """Why a name cannot be used; given the release of the same table, if there is one."""
+    said = "a release of this name is in the ledger already; give this one another name"
+    return said if entry is None else f"{_already(entry)}, and {said} if it is to be published once more"
+
+
+def stale(entries: Sequence[Entry], plan: Plan) -> StalePlan:
+    """Why a plan that was not made for the ledger as it is now cannot be published."""
+    for entry in entries:
+        if (entry.previous, entry.name, entry.input_digest) == (plan.head, plan.name, plan.input_digest):
+            return StalePlan(
+                f"this plan was published already, as release {entry.number} ({entry.name}); nothing more was published"
+            )
+    return StalePlan("the ledger has moved on since this release was planned; plan it again")
+
+
+def overtaken(entry: Entry) -> StalePlan:
+    """Why a table that another command published meanwhile is not published once more."""
+    return StalePlan(
+        f"another command published release {entry.number} ({entry.name}) while this one was at work; look at it, and "
+        "publish again if that is still needed"
+    )
+
+
+def _already(entry: Entry) -> str:
+    return f"this table was published already as release {entry.number} ({entry.name})"

@@ -23,7 +23,7 @@ from sequester.policy.fingerprint import fingerprint
 from sequester.policy.load import build_policy
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
-from sequester.publish.candidate import Candidate, make_candidate
+from sequester.publish.candidate import make_candidate
 from sequester.publish.census import Census
 
 # Records of the largest table that is made once more for every key.
@@ -94,21 +94,17 @@ def _priced(told: Relaxation, census: Census, state: State, brief: Brief) -> Rel
         made = make_candidate(census, state, brief)
     except GuaranteeError:
         return replace(told, tried=True)
-    waiting = made.roster.waiting(census)
+    waiting, domains = made.roster.waiting(census), made.records.quasi_domains
+    lost = losses(made.of_people, domains, suppressed=made.records.left_out)
     return replace(
         told,
         tried=True,
         made=True,
-        loss=_losses(made),
+        loss={metric: lost[metric] for metric in _SHOWN},
         classes=len(made.classes),
         decoys=int(np.count_nonzero(made.decoy)),
         waiting=waiting.held + waiting.retained + waiting.left_out,
     )
-
-
-def _losses(made: Candidate) -> dict[str, float]:
-    measured = losses(made.of_people, made.records.quasi_domains, suppressed=made.records.left_out)
-    return {metric: measured[metric] for metric in _SHOWN}
 
 
 def _put(raw: Raw, path: Sequence[str], value: Any) -> None:
@@ -126,31 +122,44 @@ Found = Iterator[tuple[Path, str, str, Any]]
 
 def _steps(policy: Policy, key: str, snapshot: Snapshot) -> Found:
     """Where a key stands, what it says now and then in words, and its new value."""
-    protect = policy.protect
-    match key.split("."):
-        case ["protect", "k"]:
-            yield from _number(("protect", "k"), protect.k, _fewer(protect.k))
-        case ["protect", "inferred"]:
-            yield from _number(("protect", "inferred"), policy.fewest, 2 if policy.fewest > 2 else None)
-        case ["protect", "people"]:
-            yield from _number(("protect", "people"), policy.fewest_people, 1 if policy.fewest_people > 1 else None)
-        case ["protect", "lineage"] if policy.linked is not None:
-            yield from _number(("protect", "lineage"), policy.linked, 2 * policy.linked)
-        case ["protect", ("confidence" | "alpha" | "belief") as name]:
-            yield from _share(("protect", name), getattr(protect, name))
-        case ["protect", ("diversity" | "closeness" | "lifetime") as name]:
-            yield from _group(policy, name)
-        case ["protect", "against"]:
-            yield from _adversaries(policy)
-        case ["attributes", name, "confidence"]:
-            yield from _share(("attributes", name, "confidence"), policy.sensitive[name].confidence)
-        case ["attributes", name, "ordinary"]:
+    protect, path = policy.protect, tuple(key.split("."))
+    match path:
+        case ("protect", "k"):
+            yield from _number(path, protect.k, _fewer(protect.k))
+        case ("protect", "inferred"):
+            yield from _number(path, policy.fewest, 2 if policy.fewest > 2 else None)
+        case ("protect", "people"):
+            yield from _number(path, policy.fewest_people, 1 if policy.fewest_people > 1 else None)
+        case ("protect", "lineage") if policy.linked is not None:
+            yield from _number(path, policy.linked, 2 * policy.linked)
+        case ("protect", ("confidence" | "alpha" | "belief") as name):
+            yield from _share(path, getattr(protect, name))
+        case ("protect", "diversity") if protect.diversity is not None and protect.diversity.l > 2:
+            yield from _number((*path, "l"), protect.diversity.l, protect.diversity.l - 1)
+        case ("protect", "closeness") if protect.closeness is not None and protect.closeness.t < 1:
+            yield from _number((*path, "t"), protect.closeness.t, round(min(1.0, 1.5 * protect.closeness.t), 4))
+        case ("protect", "lifetime") if protect.lifetime is not None:
+            yield from _lifetime(path, protect.lifetime.l, protect.lifetime.releases)
+        case ("protect", "against") if len(protect.against) > 1:
+            # Without one of several adversaries.
+            for one in protect.against:
+                left = [other for other in protect.against if other != one]
+                yield path, f"[{', '.join(protect.against)}]", f"[{', '.join(left)}]", left
+        case ("attributes", name, "confidence"):
+            yield from _share(path, policy.sensitive[name].confidence)
+        case ("attributes", name, "ordinary"):
             yield from _ordinary(policy, name, snapshot)
-        case ["decoys"]:
+        case ("decoys",):
             more = min(1.0, 2 * policy.decoys) if policy.decoys else 0.05
-            yield from _number(("decoys",), policy.decoys, more if more > policy.decoys else None)
-        case ["infeasible"] if policy.infeasible == "refuse":
-            yield ("infeasible",), "refuse", "hold-back", "hold-back"
+            yield from _number(path, policy.decoys, more if more > policy.decoys else None)
+        case ("infeasible",) if policy.infeasible == "refuse":
+            yield path, "refuse", "hold-back", "hold-back"
+
+
+def _lifetime(path: Path, now: float, releases: int | None) -> Found:
+    yield from _number((*path, "l"), now, now - 1 if now > 2 else 1.5 if now > 1.5 else None)
+    if releases is not None and releases > 1:
+        yield from _number((*path, "releases"), releases, max(1, releases // 2))
 
 
 def _number(path: Path, now: float, then: float | None) -> Found:
@@ -177,28 +186,6 @@ def _share(path: Path, now: float | Mapping[str, float] | None) -> Found:
             yield path, "as given", "one step more for every value", more
     elif now is not None:
         yield from _number(path, now, _more(now))
-
-
-def _group(policy: Policy, name: str) -> Found:
-    protect = policy.protect
-    if name == "diversity" and protect.diversity is not None and protect.diversity.l > 2:
-        yield from _number(("protect", "diversity", "l"), protect.diversity.l, protect.diversity.l - 1)
-    if name == "closeness" and protect.closeness is not None and protect.closeness.t < 1:
-        then = round(min(1.0, 1.5 * protect.closeness.t), 4)
-        yield from _number(("protect", "closeness", "t"), protect.closeness.t, then)
-    if name == "lifetime" and protect.lifetime is not None:
-        now, releases = protect.lifetime.l, protect.lifetime.releases
-        yield from _number(("protect", "lifetime", "l"), now, now - 1 if now > 2 else 1.5 if now > 1.5 else None)
-        if releases is not None and releases > 1:
-            yield from _number(("protect", "lifetime", "releases"), releases, max(1, releases // 2))
-
-
-def _adversaries(policy: Policy) -> Found:
-    """Without one of several adversaries."""
-    against = policy.protect.against
-    for one in against if len(against) > 1 else ():
-        left = [other for other in against if other != one]
-        yield ("protect", "against"), f"[{', '.join(against)}]", f"[{', '.join(left)}]", left
 
 
 def _ordinary(policy: Policy, name: str, snapshot: Snapshot) -> Found:

@@ -19,8 +19,7 @@ from sequester.methods.registry import method_of
 from sequester.metrics.measure import Measurement
 from sequester.outputs import OUTPUTS, SUFFIXES, data_file
 from sequester.policy.model import Policy
-from sequester.publish.emit import for_file, weighed
-from sequester.publish.exact import Judged, read_back
+from sequester.publish.emit import Judged, for_file, read_back, weighed
 from sequester.publish.files import write_file, write_folder
 from sequester.viewable import Viewable
 
@@ -65,14 +64,7 @@ class Release(Viewable):
     @property
     def measures(self) -> dict[str, float]:
         """How anonymous it is: k, and confidence, l and t where there is a sensitive attribute."""
-        measured = self.measurement
-        numbers = {
-            "k": measured.k,
-            "confidence": measured.confidence,
-            "l": measured.l,
-            "entropy_l": measured.entropy_l,
-            "t": measured.t,
-        }
+        numbers = {name: getattr(self.measurement, name) for name in ("k", "confidence", "l", "entropy_l", "t")}
         return {name: number for name, number in numbers.items() if number is not None}
 
     @property

@@ -1,25 +1,41 @@
-"""Who is in the next release, of the table and of those who left."""
+"""Who is in the next release, of the table and of those who left, and their rows beside everything published before.
+
+Whoever holds two releases knows who came and who left in between, as a set. If those who came (or left) are fewer
+than may be inferred, or too many of them have one value with a bound, then no release of the whole table hides them:
+the table as one class shows it (docs/theory.md, section 5). That looks at all of them together and says yes or no; it
+never says who: to choose people by their values would publish these values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sequester.causes import SERIES, Cause, What
 from sequester.errors import GuaranteeError
+from sequester.guarantees.confidence import Confidence
+from sequester.guarantees.requirement import Requirement
+from sequester.history.past import Past
+from sequester.history.seats import Seats
+from sequester.ingest.snapshot import Snapshot
+from sequester.ledger.state import State
+from sequester.methods.classes import Classes
+from sequester.methods.method import Seated, Task
 from sequester.methods.registry import method_of
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
 from sequester.publish.census import Census
-from sequester.publish.feasible import Obstacle, may_be_hidden, obstacles
 from sequester.publish.keys import all_keys, declared, keys_of
 from sequester.publish.plan import Waiting
+from sequester.publish.recall import boxes_of, followed_by, recall
 
 Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
@@ -123,7 +139,10 @@ def roster_of(census: Census, move: Move, policy: Policy) -> Roster:
     if policy.infeasible == "suppress":
         come &= ~_with(census, stuck)
         return Roster(np.flatnonzero(come), nobody, nobody, np.flatnonzero(~come))
-    must = stuck[np.isin(stuck, _overdue(census, policy))]
+    withdrawn, consent, must = census.withdrawn, policy.consent, nobody
+    if withdrawn is not None and consent is not None:
+        # Who has waited to leave as long as she may.
+        must = stuck[np.isin(stuck, withdrawn.person[withdrawn.patience >= consent[1].wait])]
     gone = _with(census, must)
     stay = stuck[~np.isin(census.component[stuck], census.component[must])]
     return Roster(np.flatnonzero(come & ~gone), stay, np.flatnonzero(~come & ~gone), np.flatnonzero(gone))
@@ -158,8 +177,12 @@ def waits(census: Census, move: Move, brief: Brief, refused: GuaranteeError | No
     causes: list[Cause] = []
     for kind, codes in _kinds(census, move):
         if codes.shape[1]:
-            found = _in_the_way(what, kind, codes, brief)
-            causes += found or _as_refused(Cause(what, SERIES, who=kind, people=codes.shape[1]), refused, brief.policy)
+            # Where they could be seen as a set: what works even on one class with them, or that no classes were found.
+            alike = refused.causes if refused is not None else ()
+            alike = alike or (Cause(what, SERIES, keys=all_keys(brief.policy)),)
+            causes += _in_the_way(what, kind, codes, brief) or [
+                Cause(what, one.attack, one.attribute, who=kind, people=codes.shape[1], keys=one.keys) for one in alike
+            ]
     return tuple(causes)
 
 
@@ -185,13 +208,6 @@ def _in_the_way(what: What, kind: str, codes: NDArray[np.int32], brief: Brief) -
         )
         for one in worst.values()
     ]
-
-
-def _as_refused(cause: Cause, refused: GuaranteeError | None, policy: Policy) -> list[Cause]:
-    """Where people could be seen as a set: what works even on one class with them, or that no classes were found."""
-    if refused is not None and refused.causes:
-        return [replace(cause, attack=one.attack, attribute=one.attribute, keys=one.keys) for one in refused.causes]
-    return [replace(cause, keys=all_keys(policy))]
 
 
 def explain(error: GuaranteeError, census: Census, brief: Brief) -> GuaranteeError:
@@ -235,13 +251,6 @@ def delays(census: Census, move: Move, policy: Policy) -> tuple[str, ...]:
         "does: to choose among them by their values would tell the values. Until then the release is less current than "
         "the table; collecting more changes before publishing helps",
     )
-
-
-def _overdue(census: Census, policy: Policy) -> Integers:
-    """People who withdrew their consent and may not wait any longer."""
-    if census.withdrawn is None or policy.consent is None:
-        return np.zeros(0, np.int64)
-    return census.withdrawn.overdue(policy.consent[1].wait)
 
 
 def _with(census: Census, leavers: Integers) -> Mask:
@@ -291,3 +300,125 @@ def nobody(census: Census | None) -> GuaranteeError:
         "more records, require less, or call frequent values ordinary. Nothing was published.",
         guarantee="series",
     )
+
+
+class Obstacle(NamedTuple):
+    """Why people cannot be seen as a set: too few are `observed`, or the share of a value of an attribute is."""
+
+    attribute: str
+    required: float
+    observed: float
+
+
+def obstacles(
+    requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int
+) -> tuple[Obstacle, ...]:
+    """What keeps these people, given by their (attributes, people) codes, from being seen to come or go as a set.
+
+    Less than the `fewest` that may be inferred may where none of them has a bounded value, though values are bounded
+    (`guarded`). Nobody always may.
+    """
+    people = sensitive.shape[1]
+    views = requirement.views(sensitive) if requirement.names and people else []
+    bounds = [(view, bound) for view in views if (bound := view.criterion(Confidence)) is not None]
+    if 0 < people < fewest:
+        limits = [np.array([bound < 1 for bound in confidence.bounds])[view.codes] for view, confidence in bounds]
+        may = guarded and not any(limit.any() for limit in limits)
+        return () if may else (Obstacle("", float(fewest), float(people)),)
+    found = []
+    for view, confidence in bounds:
+        counts = np.bincount(view.codes, minlength=view.size)[None, :]
+        if not bool(confidence.holds(counts).all()):
+            found.append(Obstacle(view.name, *confidence.worst(counts)))
+    return tuple(found)
+
+
+def may_be_hidden(requirement: Requirement, sensitive: NDArray[np.int32], *, guarded: bool, fewest: int) -> bool:
+    """Whether nothing keeps these people from being seen to come or go as a set."""
+    return not obstacles(requirement, sensitive, guarded=guarded, fewest=fewest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lineup:
+    """Everybody who is in the release.
+
+    records  the rows to publish: of the table, then of people who left and are kept, or decoys
+    past     who they are about, and everything published before
+    task     what the method is given
+    seats    everybody's seat and pods with this release, where people are seated: decoys come last in `records`
+    seated   what the method made of the table, which is made before it is known how many rows there are
+    joined   the same, larger where single classes would not keep what is promised
+    needed   decoys that must be, whatever the classes
+    """
+
+    roster: Roster
+    records: Snapshot
+    past: Past
+    task: Task
+    seats: Seats | None = None
+    seated: Seated | None = None
+    joined: Classes | None = None
+    needed: int = 0
+
+    @property
+    def decoy(self) -> NDArray[np.bool_]:
+        """Per record, whether it is about nobody."""
+        return np.zeros(len(self.records), np.bool_) if self.seats is None else self.seats.decoy[self.past.person]
+
+    @property
+    def people(self) -> NDArray[np.bool_] | None:
+        """Per record, whether it is about somebody; None where all are."""
+        return None if self.seats is None else ~self.decoy
+
+
+def line_up(census: Census, roster: Roster, state: State, brief: Brief) -> Lineup:
+    """The rows of a roster, as they are given to a method."""
+    corners = np.zeros((len(census.snapshot.quasi), 0), np.int32)
+    if state.releases:
+        corners = boxes_of(state.releases[-1], census.snapshot.quasi_names, census.snapshot.domains)[0]
+    records = _assemble(census, roster, corners=corners)
+    kept = np.arange(len(records)) >= len(roster.rows)
+    person = np.concatenate([census.number[roster.rows], roster.retained])
+    past = past_of(census, records, person, state, brief, kept=kept)
+    return Lineup(roster, records, past, replace(brief.task(records), past=past))
+
+
+def past_of(
+    census: Census,
+    records: Snapshot,
+    person: NDArray[np.int64],
+    state: State,
+    brief: Brief,
+    *,
+    kept: NDArray[np.bool_],
+) -> Past:
+    """Everything published before beside these records; people who are new, -1 as persons, are numbered on.
+
+    kept  per record, whether it is about somebody who left
+    """
+    person, new = person.copy(), np.flatnonzero(person < 0)
+    person[new] = state.people + np.arange(len(new))
+    values, plain = of_everybody(census, records, person, state.people + len(new))
+    known = recall(state, brief.policy, records.domains, requirement=brief.requirement, values=values, plain=plain)
+    return Past(known.histories, person, tuple(codes[person] for codes in known.codes), kept, known.labels)
+
+
+def of_everybody(census: Census, records: Snapshot, person: NDArray[np.int64], people: int) -> tuple[Codes, Codes]:
+    """Sensitive and insensitive codes of everybody: as they were published before, and of these persons as now."""
+    before, now = (census.values, census.plain), (records.sensitive, records.plain)
+    values, plain = (np.zeros((len(codes), people), np.int32) for codes in now)
+    for codes, then, own in zip((values, plain), before, now, strict=True):
+        codes[:, : then.shape[1]] = then
+        codes[:, person] = own
+    return values, plain
+
+
+def _assemble(census: Census, roster: Roster, *, corners: Codes) -> Snapshot:
+    """The records of a roster. Of those who left only the class is known: a corner of its box stands for them.
+
+    corners  (quasi-identifiers, classes) the lower ends of the boxes of the last release
+    """
+    snapshot, gone = census.snapshot, roster.retained
+    corner = corners[:, census.last[gone]]
+    records = followed_by(snapshot.take(roster.rows), corner, census.values[:, gone], census.plain[:, gone])
+    return replace(records, left_out=snapshot.left_out + len(roster.held) + len(roster.left_out))

@@ -7,7 +7,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,15 +19,14 @@ from sequester.ledger import Key, Ledger, Place, evidence
 from sequester.ledger.connection import Encrypted
 from sequester.ledger.evidence import Digests, Trouble
 from sequester.ledger.state import Entry
-from sequester.log import part_of
+from sequester.log import Progress, part_of
 from sequester.methods.registry import method_named, method_of
 from sequester.policy.fingerprint import differences, fingerprint, policy_text
 from sequester.policy.model import LONGEST_NAME, Policy
 from sequester.publish.alike import of_beginning, refuse_alike
 from sequester.publish.commit import commit, recover
-from sequester.publish.plan import Plan
+from sequester.publish.plan import Plan, overtaken, stale
 from sequester.publish.prepare import Request, prepare
-from sequester.publish.repeated import overtaken, stale
 from sequester.viewable import Viewable
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from sequester.publish.life import Books, LifeStep
     from sequester.publish.release import Release
 
-Progress = Callable[[str, int, int], None]
 
 # How much of the work it is to make a release that is then published.
 _PLANNED = 0.65
@@ -106,7 +104,9 @@ class Series(Viewable):
                 if not place.exists():
                     raise
         series = cls(place, policy, key or Key.need(place), releases)
-        series._start(lost, accept_loss=accept_loss)
+        with series._ledger(read_only=True) as ledger:
+            interrupted = series._look(ledger)
+        series._mend(lost, interrupted=interrupted, accept_loss=accept_loss)
         return series
 
     @classmethod
@@ -143,12 +143,6 @@ class Series(Viewable):
             interrupted = series._look(ledger)
         series._mend((), interrupted=interrupted, accept_loss=accept_loss)
         return series
-
-    def _start(self, lost: Sequence[Trouble], *, accept_loss: bool) -> None:
-        """Check that ledger and policy belong together, and put what was interrupted in order."""
-        with self._ledger(read_only=True) as ledger:
-            interrupted = self._look(ledger)
-        self._mend(lost, interrupted=interrupted, accept_loss=accept_loss)
 
     def _look(self, ledger: Ledger) -> bool:
         """Check that ledger and policy belong together; returns whether a release was interrupted."""
@@ -299,8 +293,7 @@ class Series(Viewable):
             if ledger.head != plan.head:
                 raise stale(ledger.releases(), plan)
             self._agree(ledger)
-            publish = commit if plan.parts is None else _commit_parts
-            release = publish(ledger, plan, self.policy, self.folder, progress=whole)
+            release = commit(ledger, plan, self.policy, self.folder, progress=whole)
         self._seen = plan.number
         return release
 
@@ -435,14 +428,6 @@ def _still_there(plan: Plan) -> str:
     return plan.source
 
 
-def _commit_parts(
-    ledger: Ledger, plan: Plan, policy: Policy, folder: Path, *, progress: Progress | None = None
-) -> Release:
-    from sequester.publish.parts.commit import commit_parts
-
-    return commit_parts(ledger, plan, policy, folder, progress=progress)
-
-
 def draw_seed() -> int:
     """A seed from the system's random source that nobody can guess."""
     return 1 << 127 | secrets.randbits(127)
@@ -530,7 +515,7 @@ def _refuse_incompatible(
 
 def changes_of(ledger: Ledger, policy: Policy) -> list[str]:
     """In words, what a policy changes against the last release of its ledger; PolicyError where that cannot be."""
-    from sequester.publish.growth import growth_of
+    from sequester.publish.census import growth_of
 
     entries = ledger.releases()
     if not entries:

@@ -5,14 +5,14 @@ All of it is counted, and about people: decoys are told apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.metrics.loss import SizedBoxes, ail, column_losses, ncp
+from sequester.metrics.loss import ail, column_losses, ncp, widths
+from sequester.publish.saved import plain
 
 if TYPE_CHECKING:
     from sequester.publish.candidate import Candidate
@@ -50,6 +50,8 @@ class ClassesSince:
 class ColumnSince:
     """Mean loss of a quasi-identifier, 0 (exact) to 1, in the last release and in this one."""
 
+    TOLD: ClassVar = ("became",)
+
     name: str
     before: float
     now: float
@@ -63,7 +65,8 @@ class ColumnSince:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, what it became among them."""
-        return {**asdict(self), "became": self.became}
+        values: dict[str, Any] = plain(self)
+        return values
 
 
 @dataclass(frozen=True)
@@ -94,17 +97,8 @@ class SinceLast:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        pairs = {name: list(getattr(self, name)) for name in ("decoys", "ail", "ncp")}
-        return {**asdict(self), **pairs, "columns": [column.to_dict() for column in self.columns]}
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any] | None) -> Self | None:
-        """The reverse of `to_dict`; None stays None."""
-        if raw is None:
-            return None
-        pairs = {name: tuple(raw[name]) for name in ("decoys", "ail", "ncp")}
-        columns = tuple(ColumnSince(one["name"], one["before"], one["now"]) for one in raw["columns"])
-        return cls(**{**raw, **pairs, "columns": columns, "classes": ClassesSince(**raw["classes"])})
+        values: dict[str, Any] = plain(self)
+        return values
 
 
 class _Boxes(NamedTuple):
@@ -128,12 +122,12 @@ def since_last(candidate: Candidate) -> SinceLast | None:
     now[past.person] = candidate.classes.member
     decoys = tuple(int(np.count_nonzero((member >= 0) & ~people)) for member in (before, now))
     before, now = (np.where(people, member, -1) for member in (before, now))
-    stayed, ever = (before >= 0) & (now >= 0), _ever(past.first.known_trajectories.of)
+    stayed, ever = (before >= 0) & (now >= 0), past.first.known_trajectories.of >= 0
     then, this = (
         _Boxes(boxes.lo, boxes.hi, np.bincount(member[member >= 0], minlength=boxes.lo.shape[1]))
         for boxes, member in ((last, before), (candidate.classes, now))
     )
-    wider = _width(this, domains)[now[stayed]] - _width(then, domains)[before[stayed]]
+    wider = widths(this, domains)[now[stayed]] - widths(then, domains)[before[stayed]]
     lost = (column_losses(boxes, domains).tolist() for boxes in (then, this))
     columns = zip(candidate.records.quasi_names, *lost, strict=True)
     return SinceLast(
@@ -151,18 +145,6 @@ def since_last(candidate: Candidate) -> SinceLast | None:
         ail=(ail(then, domains), ail(this, domains)),
         ncp=(ncp(then, domains), ncp(this, domains)),
     )
-
-
-def _ever(trajectory: Codes) -> NDArray[np.bool_]:
-    """Per person, whether she was in any release."""
-    return np.asarray(trajectory >= 0)
-
-
-def _width(boxes: SizedBoxes, domains: Sequence[Any]) -> NDArray[np.float64]:
-    width: NDArray[np.float64] = np.zeros(boxes.lo.shape[1])
-    for domain, lo, hi in zip(domains, boxes.lo, boxes.hi, strict=True):
-        width += domain.width(lo, hi)
-    return width
 
 
 def compare_classes(before: Codes, now: Codes, then: int, this: int) -> ClassesSince:

@@ -8,26 +8,26 @@ published before; of the last, the audit says which attacks would work, on how m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sequester.attacks.audit import Audit, audit_histories
+from sequester.attacks.audit import Audit
 from sequester.causes import SERIES, Cause
 from sequester.errors import GuaranteeError
 from sequester.guarantees.requirement import Requirement
-from sequester.history.past import Past
 from sequester.history.sight import sights_of
 from sequester.methods.class_guard.guard import ClassGuard
 from sequester.methods.classes import Classes
+from sequester.methods.method import Task
+from sequester.metrics.loss import widths
 from sequester.policy.model import Policy
 from sequester.publish.brief import Brief
-from sequester.publish.candidate import Candidate
+from sequester.publish.candidate import Candidate, audited
 from sequester.publish.keys import all_keys, by_attack, confidence_keys, declared, keys_of
-from sequester.publish.recall import rows_of
-from sequester.publish.repair import failing
+from sequester.publish.remedy import failing
 
 # Records of the largest table that is cut and audited once more for every plan; of a larger one when asked.
 MOST_ASKED = 50_000
@@ -38,6 +38,13 @@ _SLIGHT = 1e-9
 Widths = NDArray[np.float64]
 
 
+def what_if(candidate: Candidate, brief: Brief, make: Callable[[Task], Classes]) -> Classes | None:
+    """The records of a release in classes made otherwise, as they would be written; None where none are safe."""
+    with contextlib.suppress(GuaranteeError):
+        return brief.printed(make(candidate.task), candidate.records)
+    return None
+
+
 def causes_of(
     candidate: Candidate, brief: Brief, *, static: Classes | None, thorough: bool = False
 ) -> tuple[Cause, ...]:
@@ -46,29 +53,24 @@ def causes_of(
     static    the same records as if nothing had been published before, where that was made
     thorough  whether a large table is cut and audited once more, too
     """
-    found = [*unsafe(candidate, brief.policy), *candidate.causes, *_left_out(candidate, brief)]
-    found += [*_joined_at_once(candidate, brief), *decoys(candidate, brief)]
+    release = len(candidate.histories[0])
+    # What works on a release that is planned all the same: its method does not look back.
+    found = [*by_attack("refused", candidate.audit, brief.policy, release=release, keys=["method"])]
+    found += [*candidate.causes, *_left_out(candidate, brief), *_joined_at_once(candidate, brief)]
+    found += _decoys(candidate, brief)
     if thorough or len(candidate.records) <= MOST_ASKED:
         found += _coarse(candidate, brief, static)
     return tuple(found)
 
 
-def unsafe(candidate: Candidate, policy: Policy) -> tuple[Cause, ...]:
-    """What works on a release that is planned all the same: its method does not look back."""
-    return by_attack("refused", candidate.audit, policy, release=len(candidate.histories[0]), keys=["method"])
-
-
-def decoys(candidate: Candidate, brief: Brief) -> Iterator[Cause]:
+def _decoys(candidate: Candidate, brief: Brief) -> Iterator[Cause]:
     """Why some rows are about nobody."""
-    count, needed = int(candidate.decoy.sum()), min(candidate.lineup.needed, int(candidate.decoy.sum()))
-    if not count:
-        return
-    policy, people = brief.policy, len(candidate.census.snapshot)
-    if needed:
-        attribute = _most_frequent(brief.requirement, policy, candidate.census.snapshot.sensitive)
-        few = policy.protect.k - people >= needed
+    count, policy, snapshot = int(candidate.decoy.sum()), brief.policy, candidate.census.snapshot
+    if needed := min(candidate.needed, count):
+        few = policy.protect.k - len(snapshot) >= needed
+        attribute = "" if few else _most_frequent(brief.requirement, policy, snapshot.sensitive)
         keys = ("protect.k",) if few else tuple(confidence_keys(policy, attribute))
-        yield Cause("decoys", "k" if few else "confidence", "" if few else attribute, observed=needed, keys=keys)
+        yield Cause("decoys", "k" if few else "confidence", attribute, observed=needed, keys=keys)
     if count > needed:
         keys = (*confidence_keys(policy, ""), "decoys")
         yield Cause("decoys", "deniability", observed=count - needed, keys=tuple(dict.fromkeys(keys)))
@@ -102,10 +104,10 @@ def _left_out(candidate: Candidate, brief: Brief) -> Iterator[Cause]:
 
 def _joined_at_once(candidate: Candidate, brief: Brief) -> Iterator[Cause]:
     """Classes of pods that were joined because of what else is promised of single releases."""
-    seated = candidate.lineup.seated
+    seated = candidate.seated
     if seated is None:
         return
-    records = candidate.lineup.records
+    records = candidate.records
     printed = brief.printed(seated, records)
     bad = failing(brief.requirement, printed, records.sensitive)
     if not len(bad):
@@ -120,68 +122,52 @@ def _joined_at_once(candidate: Candidate, brief: Brief) -> Iterator[Cause]:
 
 def _coarse(candidate: Candidate, brief: Brief, static: Classes | None) -> Iterator[Cause]:
     """What classes are coarse for, step by step from k alone to this release."""
-    policy, release = brief.policy, candidate.of_people
-    own = _widths(candidate, release)
-    yield from _single(candidate, brief, static)
+    policy, release, by_pods = brief.policy, candidate.of_people, candidate.seats is not None
+    # What those groups are made by that keep a promise for life is not in the guard of single classes.
+    if policy.protect.lifetime is None:
+        yield from _single(candidate, brief, static)
     if static is None or not brief.method.looks_back:
         return
-    more = own - _widths(candidate, static)
-    count, people = _coarser(release, more)
-    if count and more.mean() > _SLIGHT:
-        yield Cause(
-            "coarse",
-            SERIES,
-            who=_what_looks_back(candidate, brief),
-            people=people,
-            classes=count,
-            lost=float(more.mean()),
-            keys=_series_keys(candidate, brief),
-        )
-    if len(candidate.past.first):
+    spared = ("decoys", "protect.lineage") if by_pods else ("method",)
+    more = _widths(candidate, release) - _widths(candidate, static)
+    before = len(candidate.past.first) > 0
+    who = "what was published before" if before else "pods, for the sake of all releases to come"
+    who += ", and pods" if before and by_pods else ""
+    yield from _lost(release, more, Cause("coarse", SERIES, who=who, keys=(*all_keys(policy), *spared)))
+    if before:
         audit = _without_memory(candidate, brief, static)
-        keys = ("decoys", "protect.lineage") if candidate.seats is not None else ("method",)
-        yield from by_attack("coarse", audit, policy, release=len(candidate.histories[0]), keys=keys)
+        yield from by_attack("coarse", audit, policy, release=len(candidate.histories[0]), keys=spared)
 
 
-def _what_looks_back(candidate: Candidate, brief: Brief) -> str:
-    if not len(candidate.past.first):
-        return "pods, for the sake of all releases to come"
-    return "what was published before" + (", and pods" if candidate.seats is not None else "")
-
-
-def _series_keys(candidate: Candidate, brief: Brief) -> tuple[str, ...]:
-    spared = ("decoys", "protect.lineage") if candidate.seats is not None else ("method",)
-    return (*all_keys(brief.policy), *spared)
+def _lost(classes: Classes, more: Widths, cause: Cause) -> Iterator[Cause]:
+    """The cause with what it costs; nothing where that is nothing. `more` is what every record loses by it."""
+    size = classes.size
+    mean = np.bincount(classes.member, weights=more, minlength=len(classes)) / np.maximum(size, 1)
+    coarser = mean > _SLIGHT
+    if coarser.any() and more.mean() > _SLIGHT:
+        count, people = int(coarser.sum()), int(size[coarser].sum())
+        yield replace(cause, people=people, classes=count, lost=float(more.mean()))
 
 
 def _single(candidate: Candidate, brief: Brief, static: Classes | None) -> Iterator[Cause]:
     """What single releases are coarse for: k, then each further promise by itself beside it."""
-    policy, requirement, release = brief.policy, brief.requirement, candidate.of_people
-    if policy.protect.lifetime is not None:
-        # What those groups are made by is not in the guard of single classes.
-        return
-    bare = replace(requirement, sensitive=tuple(replace(one, criteria=()) for one in requirement.sensitive))
-    alone, whole = _cut(candidate, brief, bare), static
+    policy, release = brief.policy, candidate.of_people
+    alone, whole = _cut(candidate, brief, lambda _name, _promise: False), static
     if candidate.seats is None and not len(candidate.past.first):
         whole = candidate.classes
-    # Cuts are no optimum: what keeps more promises keeps k, too, and sometimes loses less than what was cut for k.
-    versions = [_widths(candidate, one) for one in (alone, whole) if one is not None]
     if alone is None:
         return
+    # Cuts are no optimum: what keeps more promises keeps k, too, and sometimes loses less than what was cut for k.
+    versions = [_widths(candidate, one) for one in (alone, whole) if one is not None]
     floor = min(versions, key=lambda widths: float(widths.mean()))
-    rows = candidate.classes.size
-    small = rows < 2 * policy.protect.k
+    small = candidate.classes.size < 2 * policy.protect.k
     if small.any() and floor.mean() > _SLIGHT:
-        people = int(release.size[small].sum())
-        lost = float(floor.mean())
+        people, lost = int(release.size[small].sum()), float(floor.mean())
         yield Cause("coarse", "k", people=people, classes=int(small.sum()), lost=lost, keys=("protect.k",))
     for attribute, promises, version in _by_promise(candidate, brief, whole):
-        more = _widths(candidate, version) - floor
-        count, people = _coarser(release, more)
-        if more.mean() > _SLIGHT and count:
-            keys = tuple(dict.fromkeys(key for promise in promises for key in keys_of(policy, promise, attribute)))
-            cause = Cause("coarse", " and ".join(promises), attribute, people=people, classes=count, keys=keys)
-            yield replace(cause, lost=float(more.mean()))
+        keys = tuple(dict.fromkeys(key for promise in promises for key in keys_of(policy, promise, attribute)))
+        cause = Cause("coarse", " and ".join(promises), attribute, keys=keys)
+        yield from _lost(release, _widths(candidate, version) - floor, cause)
 
 
 def _by_promise(
@@ -198,67 +184,37 @@ def _by_promise(
         if whole is not None:
             yield "", tuple(dict.fromkeys(promise for _, promise in promises)), whole
     else:
-        for attribute, promise in promises:
-            if (version := _cut(candidate, brief, _only(requirement, attribute, promise))) is not None:
-                yield attribute, (promise,), version
+        for only in promises:
+            if (version := _cut(candidate, brief, lambda *one, only=only: one == only)) is not None:
+                yield only[0], (only[1],), version
 
 
-def _only(requirement: Requirement, attribute: str, promise: str) -> Requirement:
-    """The requirement with one promise about one attribute beside k."""
-    return replace(
-        requirement,
-        sensitive=tuple(
-            replace(one, criteria=tuple(c for c in one.criteria if one.name == attribute and c.name == promise))
-            for one in requirement.sensitive
-        ),
+def _cut(candidate: Candidate, brief: Brief, keeps: Callable[[str, str], bool]) -> Classes | None:
+    """The same records on their own, by the same method, for k and those promises about attributes that are kept."""
+    promised = tuple(
+        replace(one, criteria=tuple(criterion for criterion in one.criteria if keeps(one.name, criterion.name)))
+        for one in brief.requirement.sensitive
     )
+    requirement = replace(brief.requirement, sensitive=promised, k_map=None)
 
+    def make(task: Task) -> Classes:
+        records = candidate.records.sensitive[:, : task.codes.shape[1]]
+        return brief.method.first(replace(task, guard=ClassGuard.of(requirement, records), past=None))
 
-def _cut(candidate: Candidate, brief: Brief, requirement: Requirement) -> Classes | None:
-    """The same records on their own, by the same method, under another requirement, as they would be written."""
-    task = candidate.lineup.task
-    records = candidate.lineup.records.sensitive[:, : task.codes.shape[1]]
-    guard = ClassGuard.of(replace(requirement, k_map=None), records)
-    with contextlib.suppress(GuaranteeError):
-        return brief.printed(brief.method.first(replace(task, guard=guard, past=None)), candidate.records)
-    return None
+    return what_if(candidate, brief, make)
 
 
 def _widths(candidate: Candidate, classes: Classes) -> Widths:
     """Per record about somebody, the summed widths of its box (AIL); one left out loses everything."""
     domains = candidate.records.quasi_domains
-    width: Widths = np.zeros(len(classes))
-    for domain, lo, hi in zip(domains, classes.lo, classes.hi, strict=True):
-        width += domain.width(lo, hi)
     member = classes.member if len(classes.member) != len(candidate.decoy) else classes.member[~candidate.decoy]
-    widths: Widths = np.append(width, float(len(domains)))[member]
-    return widths
-
-
-def _coarser(classes: Classes, more: Widths) -> tuple[int, int]:
-    """Classes whose people lose more on the whole, and how many people they have."""
-    size = classes.size
-    mean = np.bincount(classes.member, weights=more, minlength=len(classes)) / np.maximum(size, 1)
-    coarser = mean > _SLIGHT
-    return int(coarser.sum()), int(size[coarser].sum())
+    found: Widths = np.append(widths(classes, domains), float(len(domains)))[member]
+    return found
 
 
 def _without_memory(candidate: Candidate, brief: Brief, static: Classes) -> Audit:
     """What the audit would say if the records were published as if nothing had been before."""
-    policy, past, count = brief.policy, candidate.past, len(static.member)
-    known = Past(
-        past.histories,
-        past.person[:count],
-        tuple(value[:count] for value in past.value),
-        past.retained[:count],
-        past.labels,
-    )
-    order = np.flatnonzero(static.member >= 0)
-    histories = known.extend(static.member, static.lo, static.hi, order=order, name=brief.name)
-    return audit_histories(
-        histories,
-        policy,
-        against=policy.protect.against,
-        rows=rows_of(histories, past.labels, policy.protect.against),
-        registered=brief.registered,
-    )
+    past, count = candidate.past, len(static.member)
+    values = tuple(value[:count] for value in past.value)
+    known = replace(past, person=past.person[:count], value=values, retained=past.retained[:count])
+    return audited(known, static, np.flatnonzero(static.member >= 0), brief)[1]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sequester.metrics.measure import Measurement
     from sequester.policy.model import Policy
     from sequester.publish.plan import Plan, PodFigures
-    from sequester.publish.rehearsing.rehearsal import Rehearsal
+    from sequester.publish.rehearsing.rehearse import Rehearsal
     from sequester.publish.release import Release
     from sequester.publish.series import Series
     from sequester.publish.since_last import SinceLast

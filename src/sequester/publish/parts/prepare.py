@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -30,28 +30,18 @@ from sequester.ingest.validate import missing_columns
 from sequester.ledger import Ledger
 from sequester.ledger.part_ledger import Parts
 from sequester.ledger.parts import PartList, Shelf, refuse_readable
-from sequester.log import Stages, tell
+from sequester.log import Progress, Stages, tell
 from sequester.policy.model import Policy
 from sequester.processes import unwritten
-from sequester.publish.parts.coding import Coder, twins
-from sequester.publish.parts.division import Division, StepGrid
-from sequester.publish.parts.errand import Errand
-from sequester.publish.parts.gather import (
-    added,
-    causes_of_parts,
-    checks_of_parts,
-    digest_of_parts,
-    loss_of_parts,
-    notes_of_parts,
-    pods_of_parts,
-    weight_of_parts,
-)
-from sequester.publish.parts.make import MadePart, Maker, Twins
+from sequester.publish.parts.division import Between, Coder, Division, Errand, StepGrid, twins
+from sequester.publish.parts.make import MadePart, Maker, Twins, together
 from sequester.publish.parts.sliced import ROWS, Writer, WrittenFile, common_schema
+from sequester.publish.plan import Plan
 from sequester.publish.roster import moves_of, nobody
-from sequester.publish.strangers import check_known
 
-Progress = Callable[[str, int, int], None]
+if TYPE_CHECKING:
+    from sequester.publish.prepare import Request
+
 
 _STAGES = ("reading", "dealing out", "making parts", "comparing people", "writing")
 # Of the time of a whole plan, about, at ten million rows.
@@ -79,46 +69,60 @@ class InParts:
         return tuple(part for part in self.made if part.card.records)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Work:
-    """What is asked for: a table, and what the release is called."""
+def make_in_parts(
+    ledger: Ledger,
+    policy: Policy,
+    request: Request,
+    plan: Plan,
+    *,
+    audited: Audited | None,
+    progress: Progress | None,
+) -> Plan:
+    """The plan of a release with the release, made and judged. Where that fails nothing is left of it; a full disk is
+    told as what it is."""
+    with contextlib.ExitStack() as keep:
+        failure = None
+        try:
+            shop = _Workshop(ledger, policy, request, plan, audited, keep, progress)
+            parts = shop.make(shop.open())
+            made = replace(together(plan, parts.made, policy), parts=parts)
+            weakref.finalize(parts, keep.pop_all().close)
+            return made
+        except OSError as error:
+            failure = DataError(unwritten(error))
+        raise failure
 
-    source: Any
-    name: str
-    seed: int
-    show_values: bool
-    audited: Audited | None
 
+class _Workshop:
+    """One release in the making; what is in between is removed when `keep` is closed."""
 
-class Workshop:
-    """One release in the making."""
-
-    def __init__(self, ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> None:
-        self.ledger, self.policy, self.work = ledger, policy, work
-        self.entries = tuple(ledger.releases())
+    def __init__(
+        self,
+        ledger: Ledger,
+        policy: Policy,
+        request: Request,
+        plan: Plan,
+        audited: Audited | None,
+        keep: contextlib.ExitStack,
+        progress: Progress | None,
+    ) -> None:
+        self.ledger, self.policy, self.request, self.plan, self.audited = ledger, policy, request, plan, audited
         self._tell = Stages("publish", _STAGES, progress, shares=_SHARES)
-        self._keep = contextlib.ExitStack()
         options = policy.engine
-        shelf = Shelf(ledger.place)
-        folders = tuple(filter(Path.is_dir, map(shelf.of_release, self.entries)))
+        folders = tuple(filter(Path.is_dir, map(Shelf(ledger.place).of_release, ledger.releases())))
         spill = ledger.place.spill
         where = spill.parent if options.spill is None else policy.path(options.spill)
-        self.spill = self._keep.enter_context(draft_elsewhere(spill, where))
+        self.spill = keep.enter_context(draft_elsewhere(spill, where))
         refuse_readable(self.spill, "what is in between, on this disk; name a folder on another with `engine.spill`")
-        means = Means.of(options, self.spill, folders=folders)
-        self.engine: Engine = engine_of(options, means, work.source)
-        self._keep.callback(self.engine.close)
-
-    def close(self) -> None:
-        """Remove everything in between."""
-        self._keep.close()
+        self.engine: Engine = engine_of(options, Means.of(options, self.spill, folders=folders), request.source)
+        keep.callback(self.engine.close)
 
     def open(self) -> Any:
         """The table, opened: its rows may have been copied."""
         self._tell(0)
         reading = Surveyor.of(self.policy, {}, show_values=False).reading
         wanted = Wanted(reading.columns, frozenset(reading.attributes))
-        rows = self.engine.open(self.work.source, wanted, form=self.policy.input)
+        rows = self.engine.open(self.request.source, wanted, form=self.policy.input)
         if problems := missing_columns(reading.columns, rows.names):
             raise DataError(problems)
         if not rows.count:
@@ -128,10 +132,10 @@ class Workshop:
     def make(self, rows: Any) -> InParts:
         """The release, made and judged."""
         errand = self._errand(rows)
-        for folder in errand.folders():
-            folder.mkdir(mode=0o700)
+        for what in get_args(Between):
+            errand.place(what).mkdir(mode=0o700)
         self._tell(1)
-        dealt = self.engine.deal(rows, Coder(errand), errand.dealt)
+        dealt = self.engine.deal(rows, Coder(errand), errand.place("dealt"))
         if dealt != rows.count:
             raise AssertionError("every row is dealt to a part")
         made = self._made(errand)
@@ -140,18 +144,18 @@ class Workshop:
         self._tell(4)
         schema = common_schema([part.schema for part in made if part.card.records])
         sums = tuple(sum(column) % (1 << 64) for column in zip(*(part.sums for part in made), strict=True))
-        weight = weight_of_parts(made)
+        # How many people a row stands for, where some rows may be decoys.
+        rows_of_all = sum(part.card.records for part in made)
+        weight = None
+        if any(part.plan.pods is not None for part in made):
+            weight = round(sum(part.plan.people for part in made) / max(rows_of_all, 1), 6)
         files = self._all(Writer(errand, schema, sums, weight), range(errand.slices), need=ROWS * 400)
-        self._tell.done(release=errand.number, parts=len(made), records=sum(part.card.records for part in made))
+        self._tell.done(release=self.plan.number, parts=len(made), records=rows_of_all)
         listed = PartList(tuple(part.card for part in made), errand.division.to_dict())
-        parts = InParts(errand, made, tuple(sorted(files, key=lambda file: file.name)), schema, listed, weight)
-        weakref.finalize(parts, self._keep.close)
-        return parts
+        return InParts(errand, made, tuple(sorted(files, key=lambda file: file.name)), schema, listed, weight)
 
     def _errand(self, rows: Any) -> Errand:
-        ledger, policy, work, entries = self.ledger, self.policy, self.work, self.entries
-        parts = Parts.of(ledger)
-        before = ledger.domains()
+        parts, before = Parts.of(self.ledger), self.ledger.domains()
         observed, spread, cells = self._survey(rows, before)
         now = {name: one.domain for name, one in observed.items()}
         if parts.lists:
@@ -160,24 +164,21 @@ class Workshop:
             division = self._divide(rows, observed, spread, cells)
         tell("publish", "divides", rows=rows.count, parts=division.parts)
         return Errand(
-            policy=policy,
-            number=len(entries) + 1,
-            name=work.name,
-            seed=work.seed,
-            head=ledger.head,
+            policy=self.policy,
+            plan=self.plan,
             domains=now,
             division=division,
             spill=self.spill,
             slices=max(1, -(-rows.count // ROWS)),
             parts=parts,
-            audited=work.audited,
+            audited=self.audited,
         )
 
     def _survey(
         self, rows: Any, before: Mapping[str, Hierarchy]
     ) -> tuple[dict[str, Observed], dict[str, np.ndarray], dict[str, pa.ChunkedArray]]:
         """The domain of every column; of quasi-identifiers that stay, people per code, and their different cells."""
-        surveyor = Surveyor.of(self.policy, before, show_values=self.work.show_values)
+        surveyor = Surveyor.of(self.policy, before, show_values=self.request.show_values)
         observed: dict[str, Observed] = {}
         spread: dict[str, np.ndarray] = {}
         cells: dict[str, pa.ChunkedArray] = {}
@@ -235,7 +236,7 @@ class Workshop:
         need = max((self.policy.engine.part, *(card.people for listed in lists for card in listed.cards))) * _NEED
         refused: GuaranteeError | None = None
         for move in moves_of([True, bool(lists), bool(lists)], self.policy):
-            for folder in (errand.recorded, errand.rows, errand.people):
+            for folder in (errand.place("recorded"), errand.place("rows"), errand.place("people")):
                 shutil.rmtree(folder)
                 folder.mkdir(mode=0o700)
             try:
@@ -267,54 +268,3 @@ class Workshop:
 def _show(progress: Progress | None, what: str, done: int, of: int) -> None:
     if progress is not None:
         progress(what, done, of)
-
-
-@contextlib.contextmanager
-def at_work(ledger: Ledger, policy: Policy, work: Work, *, progress: Progress | None) -> Iterator[Workshop]:
-    """A workshop of which nothing is left when the work fails; a full disk is told as what it is."""
-    failure = shop = None
-    try:
-        shop = Workshop(ledger, policy, work, progress=progress)
-        yield shop
-    except OSError as error:
-        failure = DataError(unwritten(error))
-    except BaseException:
-        if shop is not None:
-            shop.close()
-        raise
-    if failure is not None:
-        if shop is not None:
-            shop.close()
-        raise failure
-
-
-def told_by_parts(parts: InParts, policy: Policy, *, everybody_is_new: bool) -> dict[str, Any]:
-    """What a plan says about a release in parts, by the names of its fields."""
-    made = parts.made
-    known, last = sum(part.known for part in made), sum(part.last for part in made)
-    people = sum(part.change.newcomers + part.change.stayers + part.change.returned for part in made)
-    notes = check_known(known, people, last, column=policy.person, everybody_is_new=everybody_is_new)
-    return {
-        "input_digest": digest_of_parts(made, lambda part: part.digest),
-        "content": digest_of_parts(made, lambda part: part.content),
-        "change": added([part.change for part in made]),
-        "personal": added([part.personal for part in made]),
-        "waiting": added([part.waiting for part in made]),
-        "gain": {
-            name: sum(part.gain[name] * part.people for part in made) / sum(part.people for part in made)
-            for name in made[0].gain
-        },
-        "records": sum(part.card.records for part in made),
-        "people": sum(part.people for part in made),
-        "classes": sum(part.card.classes for part in made),
-        "pods": pods_of_parts(made),
-        "checks": checks_of_parts(made, policy),
-        "findings": sum(part.findings for part in made),
-        "untried": tuple(dict.fromkeys(one for part in made for one in part.untried)),
-        "loss": {"release": loss_of_parts(made)},
-        "levers": {},
-        "notes": (*notes, f"made in {len(made):,} parts", *notes_of_parts(made)),
-        "why": causes_of_parts(made),
-        "since_last": None,
-        "parts": parts,
-    }

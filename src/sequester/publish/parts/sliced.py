@@ -21,12 +21,12 @@ from pyarrow import csv as arrow_csv
 from pyarrow import ipc, parquet
 
 from sequester.drafts import flush
-from sequester.engine.staged import undictionaried
+from sequester.engine.engine import undictionaried
 from sequester.errors import DataError, GuaranteeError
 from sequester.outputs import OUTPUTS, output_of
 from sequester.policy.model import Policy
 from sequester.publish.emit import for_file, weighed
-from sequester.publish.parts.errand import Errand, narrow
+from sequester.publish.parts.division import Errand, narrow
 from sequester.regular import digest_of
 
 _KEY = "key"
@@ -55,7 +55,9 @@ def write_slices(
     plain = undictionaried(for_file(table, file_names(errand.policy, slices)[0], errand.policy)).take(pa.array(order))
     sums, schema = checksums(plain), plain.schema
     small = pa.table([pa.array(key), *map(_narrowed, plain.columns)], names=[_KEY, *plain.column_names])
-    ends = [*np.searchsorted(key, _bounds(slices)).tolist(), len(key)]
+    # The first key of every file but the first.
+    first = np.array([number * (1 << 64) // slices for number in range(1, slices)], np.uint64)
+    ends = [*np.searchsorted(key, first).tolist(), len(key)]
     options = ipc.IpcWriteOptions(compression="lz4")
     path.touch(0o600)
     with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, small.schema, options=options) as writer:
@@ -65,11 +67,6 @@ def write_slices(
     total = np.concatenate([[np.uint64(0)], np.cumsum(sums, dtype=np.uint64)])
     marks = total[[0, *ends]]
     return schema, tuple((int(after) - int(before)) % (1 << 64) for before, after in pairwise(marks))
-
-
-def _bounds(slices: int) -> Words:
-    """The first key of every file but the first."""
-    return np.array([number * (1 << 64) // slices for number in range(1, slices)], np.uint64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,11 +95,11 @@ class Writer:
     def __call__(self, number: int) -> WrittenFile:
         """Write one file and read it back."""
         errand = self.errand
-        parts = [_slice(path, number) for path in sorted(errand.rows.glob("*.arrow"))]
+        parts = [_slice(path, number) for path in sorted(errand.place("rows").glob("*.arrow"))]
         rows = pa.concat_tables(parts, promote_options="permissive")
         rows = rows.take(pa.array(np.argsort(rows[_KEY].to_numpy()))).drop_columns(_KEY)
         rows = rows.select(self.schema.names).cast(self.schema)
-        path = errand.written / file_names(errand.policy, errand.slices)[number]
+        path = errand.place("written") / file_names(errand.policy, errand.slices)[number]
         output_of(path.name).write(weighed(rows, self.weight, errand.policy), path)
         flush(path)
         again = _read(path, self.schema).select(self.schema.names)
