@@ -89,6 +89,8 @@ def test_a_plan_tells_how_it_differs_from_the_last_release(series: Path) -> None
     )
     assert told is not None
     assert len(set(told.groups())) == 1
+    # Belief stands above: it was measured, and is no promise.
+    assert "diversity and closeness were not tried" in text
     first = " ".join(invoke("plan", "q1.csv", *RULES, "--name", "again", cwd=series).stdout.split())
     assert "60 stay, 30 left" in first
     counts = re.search(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sequester.attacks.attack import Untried
 from sequester.attacks.exposed import is_certain
 from sequester.attacks.words import share
 from sequester.causes import SERIES
@@ -173,8 +175,8 @@ def entry_blocks(
     yield facts([*about.items(), *waits, *more], "About this release")
     yield from _checks(summary.get("checks", []))
     yield _price(summary.get("loss", {}))
-    untried = (f"{', '.join(one['attacks'])}: {one['why']}" for one in summary.get("untried", []))
-    yield from titled("Not tried, and so not promised", untried)
+    untried = [Untried.from_dict(one) for one in summary.get("untried", [])]
+    yield from titled("Not tried, and so not promised", _not_tried(untried, summary.get("belief")))
     yield from titled("Notes", summary.get("notes", []))
 
 
@@ -210,12 +212,20 @@ def _plan(plan: Plan) -> Iterator[Block]:
     yield from relaxation_blocks(plan.relaxations, loss, {"decoys": plan.decoys, "waiting": waiting})
     if plan.since_last is not None:
         yield from _since_last(plan.since_last)
-    yield from titled("Not tried, and so not promised", plan.untried)
+    yield from titled("Not tried, and so not promised", _not_tried(plan.untried, plan.belief))
     yield from titled("Notes", plan.notes)
     if not plan.holds:
         who = "" if plan.candidate is None else f"{plan.candidate.audit.verdict} "
         text = "would work on the series with this release: publishing it needs `i_know_this_leaks=True`."
         yield Remark(f"{who}{amount(plan.findings, 'attack')} {text}", "bad")
+
+
+def _not_tried(untried: Iterable[Untried], belief: object) -> Iterator[str]:
+    """Attacks that were not tried; a belief that was measured, and stands above, was not left out."""
+    for one in untried:
+        attacks = tuple(attack for attack in one.attacks if attack != "belief" or not belief)
+        if attacks:
+            yield str(replace(one, attacks=attacks))
 
 
 def many(count: int, one: str, more: str) -> str:
