@@ -64,10 +64,12 @@ class Seated:
                 "attributes": {"q": {"role": "quasi-identifier", "changes": True}, **columns},
                 "protect": {
                     "k": self.k,
+                    "people": 1,
                     "inferred": self.inferred,
                     "confidence": float(self.bound),
                     "against": ["insider"],
                 },
+                "method": {"name": "pods"},
             }
         )
 

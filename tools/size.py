@@ -37,7 +37,7 @@ ROOMS = {
     "table": Room(("domain", "ingest"), 3700, 5400),
     "promises": Room(("guarantees",), 800, 860),
     "history": Room(("history",), 1300, 1440),
-    "attacks": Room(("attacks",), 4600, 5900),
+    "attacks": Room(("attacks",), 4600, 5950),
     "methods": Room(("methods",), 7200, 10200),
     "series": Room(("publish", "engine"), 3800, 8400),
     "ledger": Room(("ledger",), 1800, 4300),

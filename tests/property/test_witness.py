@@ -113,7 +113,9 @@ def check_verdict(case: Seated) -> None:
             assert one <= other + CLEAR if attack_of(attack).smallest else one >= other - CLEAR
     if not case.proves():
         assert with_.measures == without.measures
-        assert with_.findings == without.findings
+        # Which rows are decoys only the witness says: a class that would have nobody in it is told, believed or not.
+        of_rows = [finding for finding in with_.findings if not (finding.attack == "k" and finding.required == 1)]
+        assert of_rows == [*without.findings]
 
 
 @often

@@ -64,7 +64,8 @@ def test_an_insensitive_cell_that_may_not_change_and_does_is_an_error_that_names
 
 def test_an_empty_cell_is_a_value_that_may_not_change_either(tmp_path: Path) -> None:
     series = start(tmp_path, lambda n: None if n == 3 else "b")
-    series.publish(people(list(range(8)), lambda n: None if n == 3 else "b"), name="second", seed=2**63 + 1)
+    same = people(list(range(8)), lambda n: None if n == 3 else "b")
+    series.publish(same, name="second", seed=2**63 + 1, again=True)
     with pytest.raises(sq.DataError, match="1 person has other values"):
         series.plan(people(list(range(8)), lambda n: "b"), name="third", seed=2**63 + 1)
 

@@ -200,7 +200,7 @@ def test_the_first_release_has_no_past_to_blame(tmp_path: Path) -> None:
     series = sq.Series.open(
         tmp_path / "clinic.ledger", rules(method={"name": "mondrian"}, protect__confidence=0.5), key=KEY
     )
-    plan = series.plan(people(range(100)), name="first", seed=SEED)
+    plan = series.plan(people(range(80)), name="first", seed=SEED)
     assert {cause.attack for cause in plan.why} == {"k", "confidence"}
     assert plan.since_last is None
 
@@ -220,7 +220,7 @@ def test_decoys_that_must_be_are_blamed_on_the_value_that_is_too_frequent(tmp_pa
 
 
 def test_decoys_beside_a_few_people_are_there_for_k(tmp_path: Path) -> None:
-    series = sq.Series.open(tmp_path / "panel.ledger", podded.rules(protect__k=6), key=KEY)
+    series = sq.Series.open(tmp_path / "panel.ledger", podded.rules(protect__k=6, protect__people=2), key=KEY)
     few = pa.table({"id": ["p1", "p2"], "age": [30, 40], "sex": ["f", "m"], "value": ["a", "b"]})
     first = told(series.plan(few, name="first", seed=SEED).why, "decoys")[0]
     assert (first.attack, first.observed, first.keys) == ("k", 4, ("protect.k",))
@@ -254,9 +254,9 @@ def test_classes_of_pods_that_are_joined_for_values_that_change_name_their_promi
 
 
 def test_the_merge_in_place_of_a_method_is_a_cause(tmp_path: Path) -> None:
-    draw = np.random.default_rng(1348)
+    draw = np.random.default_rng(64)
     codes = draw.integers(0, 32, (2, 49))
-    value = [*"4115041034000514011002305102201021000110025015002"]
+    value = draw.choice([*"012345"], 49, p=[0.35, 0.2, 0.15, 0.1, 0.1, 0.1])
     protect = {"k": 5, "confidence": 0.5, "against": ["insider", "neighbor"]}
     axis = {"role": "quasi-identifier", "kind": "number", "range": [0, 31]}
     attributes = {"x": axis, "y": axis, "value": {"role": "sensitive"}}
@@ -264,7 +264,7 @@ def test_the_merge_in_place_of_a_method_is_a_cause(tmp_path: Path) -> None:
     whole = pa.table({"id": [f"p{n}" for n in range(49)], "x": codes[0], "y": codes[1], "value": value})
     series = sq.Series.open(tmp_path / "clinic.ledger", policy, key=KEY)
     series.publish(whole.slice(0, 25), name="first", seed=SEED)
-    rest = np.setdiff1d(np.arange(43), [2, 3, 7, 17, 21])
+    rest = np.setdiff1d(np.arange(43), [0, 1, 5, 9, 20])
     plan = series.plan(whole.take(pa.array(rest)), name="second", seed=SEED)
     (cause,) = told(plan.why, "merged")
     assert (cause.attack, cause.keys) == ("series", ("method",))

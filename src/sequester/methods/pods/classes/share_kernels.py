@@ -62,7 +62,7 @@ class PodRuns(NamedTuple):
     start: Integers
 
 
-class Window(NamedTuple):
+class ClassWindow(NamedTuple):
     """Classes that are compared with each other, and those they open.
 
     members  (classes, any) pods, and `tally`: how many, their rows and people
@@ -244,7 +244,7 @@ def _spared(box: Boxes, weight: Weights, tally: Integers, edge: Boxes, pod: int,
 
 
 @helper
-def _next_to_come(pods: PodRuns, window: Window, here: int, opened: int, least: Least) -> tuple[int, int]:
+def _next_to_come(pods: PodRuns, window: ClassWindow, here: int, opened: int, least: Least) -> tuple[int, int]:
     """The pod, of a class or those near it, whose coming to a new class costs least, and its class; -1 for none."""
     box, weight, near = pods.box, pods.weight, window.near
     members, tally, edge = window.members, window.tally, window.edge
@@ -266,7 +266,7 @@ def _next_to_come(pods: PodRuns, window: Window, here: int, opened: int, least: 
 
 
 @helper
-def _open(pods: PodRuns, window: Window, first: int, here: int, opened: int, least: Least) -> bool:
+def _open(pods: PodRuns, window: ClassWindow, first: int, here: int, opened: int, least: Least) -> bool:
     """Open a class for a pod and the nearest that others can spare, if that loses less."""
     box, weight, came = pods.box, pods.weight, window.came
     members, tally, edge = window.members, window.tally, window.edge
@@ -303,7 +303,7 @@ def share_windows(pods: PodRuns, least: Least, care: Care, begin: int, end: int,
     edge = np.empty((most, 5, box.shape[1] // 2), np.float32)
     number, tally = np.empty(most, np.int64), np.zeros((most, 3), np.int64)
     members, near = np.empty((most, many + 1), np.int64), np.empty((window, care.near), np.int64)
-    room = Window(members, tally, edge, near, np.empty((many, 2), np.int64))
+    room = ClassWindow(members, tally, edge, near, np.empty((many, 2), np.int64))
     choice, grows = np.empty(care.tries, np.int64), np.empty(care.tries, np.float32)
     for at_class in range(begin, end, window):
         classes = 0
