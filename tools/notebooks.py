@@ -20,7 +20,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+KEY = "the key of notebooks, in which nobody is"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # How values show themselves: ours, and those of classes that notebooks define.
 _RICH = {"image/svg+xml": "_repr_svg_", "text/html": "_repr_html_"}
@@ -70,9 +72,10 @@ def _told(outputs: list[dict[str, Any]]) -> str:
 
 @contextlib.contextmanager
 def _elsewhere() -> Iterator[None]:
-    """Notebooks write into the folder they run in: an empty one, which is gone afterwards."""
+    """Notebooks write into the folder they run in: an empty one, which is gone afterwards. Their ledgers have one key,
+    since what is published depends on it a little."""
     here = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"SEQUESTER_KEY": KEY}):
         os.chdir(folder)
         try:
             yield
