@@ -140,12 +140,15 @@ def _publish_naively(out: Path, policy: Policy, *, seed: int) -> Shown:
 
 def _publish_safely(out: Path, place: Path, policy: Policy, *, seed: int, progress: Any) -> Shown:
     """The same tables as a series, in a place of its own, and what an insider makes of all so far."""
+    from sequester.ledger import Key, Place
     from sequester.publish.series import Series
 
+    # Everybody is invented: the demo may be repeated by anybody. A real series draws its key and its seeds.
+    if Key.find(place / LEDGER) is None:
+        Key.make(Place.of(place / LEDGER).key, f"everybody in the demo of seed {seed} is invented")
     series = Series.open(place / LEDGER, policy)
     told = Shown([], [], [])
     for number in range(1, TIMES + 1):
-        # Everybody is invented: the demo may be repeated by anybody. A real series draws its seeds.
         own = 1 << 63 | seed
         plan = series.plan(out / TABLES / f"{number}.csv", name=f"release-{number}", seed=own, progress=progress)
         series.publish(plan)

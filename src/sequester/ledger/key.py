@@ -135,9 +135,9 @@ class Key:
         return cls.of_text(text)
 
     @classmethod
-    def make(cls, path: Path) -> Key:
-        """A new random key in a new file that only its owner may read; it is there whole or not at all."""
-        text = secrets.token_hex(32)
+    def make(cls, path: Path, text: str | None = None) -> Key:
+        """A new key in a new file that only its owner may read, whole or not at all; random unless a text is given."""
+        text = text or secrets.token_hex(32)
         _write(path, f"{text}\n")
         return cls.of_text(text)
 
