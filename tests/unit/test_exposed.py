@@ -94,8 +94,9 @@ def test_where_findings_are_left_out_the_count_says_at_least(monkeypatch: pytest
 def test_a_series_that_holds_exposes_nobody() -> None:
     found = sq.audit([FIRST], policy())
     assert str(found.exposed) == "Nobody is exposed."
-    assert '<td class="kept">kept</td>' in found._repr_html_()
-    assert '<td class="broken">' not in found._repr_html_()
+    shown = found._repr_html_().split("</style>")[1]
+    assert shown.count("<td>safe</td>") == len(found.tried)
+    assert "exposed, " not in shown
 
 
 def test_every_form_of_an_audit_begins_with_the_people_exposed() -> None:
@@ -104,7 +105,7 @@ def test_every_form_of_an_audit_begins_with_the_people_exposed() -> None:
     assert found.to_dict()["undecided"] == []
     shown = found._repr_html_().split("</style>")[1]
     assert shown.startswith("<h3>1 person is exposed, 1 for certain.</h3>")
-    assert '<td class="broken">broken</td>' in shown
+    assert "<td>1 person is exposed, 1 for certain</td>" in shown
     assert repr(found).startswith("<Audit of 2 releases: 1 person is exposed, 1 for certain; ")
 
 

@@ -124,8 +124,8 @@ def _drawn(block: Block, screen: Console) -> list[Any]:
     from sequester.report import blocks
 
     match block:
-        case blocks.Heading(text):
-            return [Text(text, "bold")]
+        case blocks.Heading(text, _, tone):
+            return [Text(with_flags(text), f"bold {_COLORS.get(tone, '')}".strip())]
         case blocks.Paragraph(text, lead):
             return [Text(with_flags(text), "dim" if lead else "")]
         case blocks.Remark(text, tone) if tone != "private":

@@ -90,7 +90,7 @@ def short_blocks(audit: Audit) -> Iterator[Block]:
     """What a terminal and a notebook show: who is exposed, what was tried or undecided, and the worst findings."""
     *undecided, exposed = audit.verdict.splitlines() if audit.target is None else [str(audit.target)]
     yield from (Remark(line, "bad") for line in undecided)
-    yield Remark(exposed, "good" if audit.holds else "bad")
+    yield Heading(exposed, 1, "good" if audit.holds else "bad")
     if audit.findings:
         yield Remark(PRIVATE, "private")
     yield from _short_tables(audit) if audit.target is None else _about_target(audit.target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
@@ -20,10 +20,11 @@ Tone = Literal["", "good", "bad", "private"]
 
 @dataclass(frozen=True)
 class Heading:
-    """A title; level 1 is that of the whole report."""
+    """A title; level 1 is that of the whole report. A `tone` is that of a `Remark`, where a terminal shows it."""
 
     text: str
     level: int = 2
+    tone: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,18 @@ def to_page(title: str, blocks: Sequence[Block], *, foot: str = "") -> str:
 
 def to_view(blocks: Iterable[Block]) -> str:
     """A part of somebody else's page, such as a notebook, with its style; headings there are its own."""
-    lowered = (Heading(one.text, one.level + 2) if isinstance(one, Heading) else one for one in blocks)
-    return f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(lowered)}</div>'
+    said = list(blocks)
+    about = next((f": {one.text}" for one in said if isinstance(one, Heading)), "")
+
+    def lowered(one: Block) -> Block:
+        # Tables of several views stand in one page: who cannot see them hears whose each is.
+        if isinstance(one, Grid):
+            return replace(one, name=f"{one.name}{about}")
+        return replace(one, level=one.level + 2) if isinstance(one, Heading) else one
+
+    return (
+        f'<div class="sq" style="padding:.5rem 1rem"><style>{page_style()}</style>{to_html(map(lowered, said))}</div>'
+    )
 
 
 def to_html(blocks: Iterable[Block]) -> str:
