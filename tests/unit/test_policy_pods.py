@@ -290,27 +290,6 @@ def test_a_promise_by_default_is_fixed_like_one_that_is_written() -> None:
     assert fingerprint(same) == fingerprint(pods)
 
 
-def test_a_series_by_pods_from_before_these_defaults_goes_on_only_with_what_it_promised() -> None:
-    import json
-
-    before = json.loads(policy_text(Policy.model_validate(raw())))
-    before["protect"] |= {"inferred": None}
-    del before["protect"]["people"]
-    text = json.dumps(before)
-    assert differences(Policy.model_validate(raw()), text) == ["protect.inferred", "protect.people"]
-    assert differences(Policy.model_validate(raw(protect={"inferred": 5, "people": 1})), text) == []
-
-
-def test_a_policy_from_before_these_keys_is_the_same_policy() -> None:
-    import json
-
-    now = Policy.model_validate(raw(method={"name": "mondrian"}))
-    before = json.loads(policy_text(now))
-    for key in ("inferred", "people", "lineage", "belief"):
-        del before["protect"][key]
-    assert differences(now, json.dumps(before)) == []
-
-
 def test_the_method_is_mondrian_unless_a_policy_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = raw()
     del keys["method"]
