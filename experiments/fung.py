@@ -15,7 +15,7 @@ from benchmarks.timing import seconds
 
 from experiments.fung_data import SENSITIVE, Tables, tables
 from experiments.tables import table
-from sequester.attacks.cracks import backward, cross, forward
+from sequester.attacks.cracks import find
 from sequester.history import History
 from sequester.methods.classes import Classes
 from sequester.methods.specialize.refine import specialize
@@ -75,7 +75,7 @@ def _anonymize(data: Tables, records: np.ndarray) -> Classes:
 
 def _anonymity(history: History, semantics: str) -> tuple[int, int]:
     """F-anonymity, which is C-anonymity, and B-anonymity."""
-    found = [attack.find(history, semantics=semantics).measure for attack in (forward, cross, backward)]  # type: ignore[arg-type]
+    found = [find(history, way, semantics=semantics).measure for way in ("forward", "cross", "backward")]  # type: ignore[arg-type]
     assert found[0] == found[1]
     return int(found[0] or 0), int(found[2] or 0)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import sequester as sq
 from experiments.naive import policy, women
 from experiments.tables import table
-from sequester.report.rehearsed import columns_table, trials_table
+from sequester.report.blocks import Grid
+from sequester.report.rehearsed import rehearsal_blocks
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 VARY = {"k": (3, 5, 10), "confidence": (0.3, 0.5, 0.7)}
@@ -26,16 +27,15 @@ def run(waves: int = 5) -> str:
         (PICTURES / f"{name}.svg").write_text(done.picture(), encoding="utf-8")
         told += [
             f"## {name}",
-            *(table(*_shown(one)) for one in (trials_table(done.to_dict()), columns_table(done.to_dict()))),
+            *(table(*_shown(one)) for one in rehearsal_blocks(done.to_dict()) if isinstance(one, Grid)),
         ]
         advice = done.recommendation
         told += [] if advice is None else [f"Recommended: {advice.name}. {' '.join(advice.reasons)}"]
     return "\n\n".join(told) + "\n"
 
 
-def _shown(whole: tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]) -> tuple[list[str], list[list[object]]]:
-    heads, rows = whole
-    return list(heads), [["" if cell is None else cell for cell in row] for row in rows]
+def _shown(grid: Grid) -> tuple[list[str], list[list[object]]]:
+    return list(grid.heads), [["" if cell is None else cell for cell in row] for row in grid.rows]
 
 
 if __name__ == "__main__":

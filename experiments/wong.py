@@ -26,7 +26,6 @@ from sequester.attacks import breach
 from sequester.domain.hierarchy import Hierarchy
 from sequester.domain.kinds.number import from_numbers
 from sequester.domain.tree import from_values
-from sequester.guarantees.lifetime import constant_ratio
 from sequester.guarantees.requirement import Requirement
 from sequester.history import History
 from sequester.history.past import Past
@@ -169,7 +168,8 @@ def _setting(data: Data, protected: NDArray[np.bool_], lifetime: Lifetime, *, li
     shown = [number - 1 for number in SHOWN]
     if lifetime.alpha is None:
         assert lifetime.releases is not None
-        ratio = constant_ratio(lifetime.l, lifetime.releases)
+        # The smallest that can be kept for so many releases (Table 1, corrected).
+        ratio = 1 / (1 - (1 - 1 / lifetime.l) ** (1 / lifetime.releases))
         name = f"l = {lifetime.l:g}, k' = {lifetime.releases} (ratio {ratio:.1f})"
     else:
         name = f"l = {lifetime.l:g}, alpha = {lifetime.alpha:g} (ratio {lifetime.l * lifetime.alpha:g} and up)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import numpy as np
@@ -107,3 +108,20 @@ def test_losses_of_a_growing_table_are_those_recorded() -> None:
             losses.append(f"{ail(classes, part.domains):.3f}")
             history = adult.publish(past, classes)
         assert losses == kept[name], name
+
+
+@pytest.mark.parametrize(
+    "module",
+    sorted(
+        f"{file.parent.name}.{file.stem}"
+        for room in ("benchmarks", "experiments")
+        for file in (ROOT / room).glob("[a-z]*.py")
+    ),
+)
+def test_every_benchmark_and_experiment_loads(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        # What benchmarks are compared with is installed for them alone.
+        assert missing.name is not None
+        assert missing.name.split(".")[0] not in ("benchmarks", "experiments", "sequester")

@@ -244,7 +244,10 @@ def test_the_releases_are_those_that_old_ids_would_have_given(tmp_path: Path, pl
     with_old = begun(Place.of(tmp_path / "other" / "first.ledger"), 100, 160)
     series = begun(place, 100)
     series.rename_people(mapping(*range(100)), **COLUMNS)
-    release = series.publish(renamed(people(160)), name="r2", seed=SEED)
+    # Rows are sorted by what ids are recorded as, so who is new keeps hers.
+    everybody = people(160)
+    now = pa.concat_tables([renamed(everybody.slice(0, 100)).select(everybody.column_names), everybody.slice(100)])
+    release = series.publish(now, name="r2", seed=SEED)
     assert with_old.folder != series.folder
     old = (with_old.folder / "first" / "0002-r2" / "data.csv").read_bytes()
     assert release.folder is not None
