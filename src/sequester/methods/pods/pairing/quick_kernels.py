@@ -137,7 +137,7 @@ def _look(  # noqa: PLR0913 - a compiled loop over plain arrays
     items, places, labels = lists.items, lists.place, lists.label
     most, rare, is_barred, last_rank = rules.most, rules.rare, barred.size > 0, cost.shape[1] - 1
     # Newcomers look among newcomers only; whoever has a seat looks where everybody has the label that she wants.
-    mine, is_new, lead = crowd.label[one], not crowd.old[one], _leader(leader, one)
+    mine, is_new, lead = crowd.label[one], not crowd.old[one], _leader(leader, np.int64(one))
     first, last = lists.start[asked], lists.start[asked + 1]
     looked, passed = 0, 0
     while first <= at < last and looked < reach and passed < _PASSED * reach:
@@ -153,7 +153,7 @@ def _look(  # noqa: PLR0913 - a compiled loop over plain arrays
             if rare > 0:
                 more = rare / max(often[mine] * often[labels[here]], 1.0)
         elif most:
-            follow = _leader(leader, other)
+            follow = _leader(leader, np.int64(other))
             if lead != follow:
                 if linked[lead] + linked[follow] > most:
                     continue
@@ -198,7 +198,7 @@ def accept(leader: Integers, linked: Integers, most: int, one: Integers, other: 
         if partner[first] >= 0 or partner[second] >= 0:
             continue
         if most:
-            lead, follow = _leader(leader, first), _leader(leader, second)
+            lead, follow = _leader(leader, np.int64(first)), _leader(leader, np.int64(second))
             if lead != follow:
                 if linked[lead] + linked[follow] > most:
                     continue
@@ -213,7 +213,7 @@ def accept(leader: Integers, linked: Integers, most: int, one: Integers, other: 
 def unlink(crowd: NearOrder, newcomers: Integers) -> None:
     """Take newcomers out of the lineages that they joined; they lead nobody. Changes who leads whose lineage."""
     for one in newcomers:
-        crowd.linked[_leader(crowd.leader, one)] -= 1
+        crowd.linked[_leader(crowd.leader, np.int64(one))] -= 1
         crowd.leader[one], crowd.linked[one] = one, 1
 
 
