@@ -110,6 +110,7 @@ def show(blocks: Iterable[Block], screen: Console | None = None) -> None:
         alike = isinstance(block, Paragraph | Remark) and type(before) is type(block)
         goes_on = alike or (isinstance(block, Paragraph) and block.lead)
         goes_on |= isinstance(block, Bullets) and isinstance(before, Remark)
+        goes_on |= isinstance(block, Heading) and bool(block.tone)
         if before is not None and not titled and not goes_on:
             screen.print()
         for one in drawn:
