@@ -51,10 +51,12 @@ def test_tables_named_relatively_are_published_though_an_executor_dies_and_a_wor
         assert lost.is_done
     cluster.begin_worker()
     # A series of this name lies in that folder, and is not begun again beside it.
-    monkeypatch.undo()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     by_this_machine = begin(tmp_path / "alone", policy("pods"))
     for number, table in enumerate((first, second), 1):
         by_this_machine.publish(table, name=f"w{number}", seed=SEED + number)
+    monkeypatch.chdir(tmp_path)
     assert files(tmp_path) == files(tmp_path / "alone")
     with Ledger.open(series.place, key=KEY, read_only=True) as ledger:
         assert ledger.verify(releases=series.folder).holds
