@@ -91,10 +91,11 @@ def go_all_the_way(folder: Path, waves: list[Rows], asked: str) -> None:
         truth = sum(known) / len(known)
         release = sq.read_release(folder_of)
         assert len(release), number
-        estimate = sq.estimate(folder_of, f"mean({asked})")
-        row = estimate.to_dict()["rows"][0]
+        # Key and seeds are drawn, so of five intervals of 90 % one fails now and then.
+        (row,) = sq.estimate(folder_of, f"mean({asked})", level=0.999).to_dict()["rows"]
         assert row["low"] <= truth <= row["high"], (number, truth, row)
-        assert row["high"] - row["low"] < 0.05 * abs(truth)
+        (usual,) = sq.estimate(folder_of, f"mean({asked})").to_dict()["rows"]
+        assert usual["high"] - usual["low"] < 0.05 * abs(truth)
 
 
 def test_from_five_waves_of_an_invented_panel_to_a_right_mean(tmp_path: Path) -> None:
