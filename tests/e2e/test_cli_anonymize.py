@@ -189,6 +189,8 @@ def test_compilation_is_announced_on_stderr_once(folder: Path) -> None:
 def test_the_demo_plays_the_whole_story(tmp_path: Path) -> None:
     done = sequester("demo", "--rows", 1200, cwd=tmp_path)
     assert done.returncode == 0
+    # Nothing is cut off on a terminal of 80 columns.
+    assert "year people came left back read loss read loss decoys read loss decoys" in " ".join(done.stdout.split())
     assert done.stderr == "" or done.stderr.startswith("Compiling")
     story = " ".join(done.stdout.split())
     # Two invented people and what they have, found by subtracting releases; it is true.

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -134,7 +134,7 @@ def _drawn(block: Block, screen: Console) -> list[Any]:
         case blocks.Bullets(items):
             return [grid([("-", with_flags(item)) for item in items], padding=1)]
         case blocks.Grid(heads, rows) if rows:
-            return [table(block) if any(heads) else grid(rows)]
+            return [table(block, gap=2 if fits(block) else 1) if any(heads) else grid(rows)]
         case blocks.Bars(title, figures) if figures:
             return [Text(title, "bold"), _bars(figures, screen)]
     return []
@@ -153,17 +153,19 @@ def grid(rows: Iterable[Sequence[Any]], *, padding: int = 3) -> Table:
     return drawn
 
 
-def table(block: Grid) -> Table:
+def table(block: Grid, *, gap: int = 2) -> Table:
     """Columns with their heads; numbers stand right and are never broken."""
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    drawn = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
     for place, head in enumerate(block.heads):
         cells = [_cell(row[place]) for row in block.rows]
         right = any(map(_NUMBER.fullmatch, cells)) and all(_NUMBER.fullmatch(cell) or " " not in cell for cell in cells)
         short = all(len(cell) <= _SHORT for cell in cells)
-        drawn.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=right or short)
+        # A number that has no room is seen to be cut off.
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if right else "fold"
+        drawn.add_column(head, justify="right" if right else "left", overflow=overflow, no_wrap=right or short)
     for row, tone in zip_longest(block.rows, block.tones, fillvalue=""):
         drawn.add_row(
             *(Text(cell, _COLORS.get(cell, "")) for cell in map(_cell, row)), style=_COLORS.get(str(tone), "")
