@@ -8,7 +8,6 @@ their parameters come here is in `guard`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,17 +58,6 @@ class Limits(NamedTuple):
             heights=np.zeros(views, np.int64),
         )
 
-    def take_view(self, view: int, other: Limits, of: int) -> None:
-        """Fill in what other limits demand of the values of a view together, but for what compares with the table."""
-        for name in _TOGETHER:
-            getattr(self, name)[view] = getattr(other, name)[of]
-
-    def demanding(self) -> NDArray[np.bool_]:
-        """Per view, whether anything is demanded of its values."""
-        bounded = [bool((self.denominator[a:b] > 0).any()) for a, b in pairwise(self.first.tolist())]
-        of_whole = (self.distinct > 1) | (self.entropy > 0) | (self.recursive_l > 0) | (self.closeness >= 0)
-        return np.array(bounded, np.bool_) | of_whole
-
     def with_shares(self, shares: Sequence[NDArray[np.float64]]) -> Limits:
         """The same with more views, whose values are bounded by these shares alone; 1 leaves a value free."""
         whole = 1 << 30  # Finer than shares in classes of a million, and a billion people do not overflow.
@@ -83,10 +71,6 @@ class Limits(NamedTuple):
             name: np.concatenate([getattr(self, name), getattr(more, name)], axis=-1) for name in self._fields[2:]
         }
         return Limits(k=self.k, first=np.append(self.first, self.first[-1] + more.first[1:]), **beside)
-
-
-_TOGETHER = ("distinct", "entropy", "recursive_l", "recursive_numerator", "recursive_denominator")
-"""What is demanded of all values of a view together, and of no other table."""
 
 
 @helper
